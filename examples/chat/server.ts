@@ -1,6 +1,6 @@
 /**
  * An example host of `<turnlog-chat>`: it serves a page and requests chat tokens for its visitors, so
- * that its API key stays here. Run it: TURNLOG_API_KEY=… AGENT_ID=… node examples/chat/server.ts
+ * that its API key stays here. Run it: TURNLOG_API_KEY=… AGENT_ID=… npm run example:chat
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -57,7 +57,7 @@ function visitorOf(request: IncomingMessage, response: ServerResponse): string {
 
 /** Requests a token for the visitor, and passes on the answer of Turnlog. */
 async function sendToken(request: IncomingMessage, response: ServerResponse): Promise<void> {
-  const answer = await fetch(`${turnlog}/v1/agents/${AGENT_ID}/chat-tokens`, {
+  const reply = await fetch(`${turnlog}/v1/agents/${AGENT_ID}/chat-tokens`, {
     method: 'POST',
     headers: { authorization: `Bearer ${TURNLOG_API_KEY}`, 'content-type': 'application/json' },
     body: JSON.stringify({
@@ -66,13 +66,13 @@ async function sendToken(request: IncomingMessage, response: ServerResponse): Pr
     }),
     signal: AbortSignal.timeout(10_000),
   });
-  const text = await answer.text();
-  if (!answer.ok) console.error(`Turnlog issued no token: ${text}`);
-  response.writeHead(answer.ok ? 200 : 502, {
+  const text = await reply.text();
+  if (!reply.ok) console.error(`Turnlog issued no token: ${text}`);
+  response.writeHead(reply.ok ? 200 : 502, {
     'content-type': 'application/json',
     'cache-control': 'no-store',
   });
-  response.end(answer.ok ? text : '{"error":"There is no token now. Try again later."}');
+  response.end(reply.ok ? text : '{"error":"There is no token now. Try again later."}');
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -48,6 +48,8 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   const waitMs = Math.max(0, until - performance.now());
   await permit.acquire(ownBytes, waitMs, signal);
   const run = await startTurn(context, request, { permit, signal, setOrigins });
+  // Streams, the feed and webhooks name the session before the turn ends.
+  context.readModels.showLater?.(run.position);
   resources.defer(run.publisher.publishEnd);
   return { run, inFlight, held: resources.move() };
 }

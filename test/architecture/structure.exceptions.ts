@@ -34,7 +34,6 @@ export const EXCEPTIONS = {
         'services/api/http/middleware/closeWhenStopping.ts',
         'services/api/http/middleware/headers.ts',
         'services/api/http/middleware/requestId.ts',
-        'services/api/http/middleware/requireHost.ts',
         'shared/lib/config/client.ts',
         'shared/lib/config/storage.ts',
         'shared/lib/config/tools.ts',

@@ -1,7 +1,7 @@
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './shell/App.tsx';
-import { applyTheme } from './shell/theme.ts';
+import { applyTheme } from './shell/ThemeSelect.tsx';
 import './styles.css';
 
 applyTheme();

@@ -1,5 +1,6 @@
 /** What answers say of writes that the read models are late with. */
 import { expect, test } from '@jest/globals';
+import { openEvents, type Heard } from '../../support/http/sse.ts';
 import { startTestService } from '../../support/http/service.ts';
 import { holdProjection } from '../../support/stores/projections/heldProjection.ts';
 import { eventually } from '../../support/processes/operator.ts';
@@ -33,5 +34,29 @@ test('a write that the read models do not show in time is answered all the same,
     release();
   }
   await eventually(create, ({ status, headers }) => status === 200 && !headers.has(VISIBLE));
+  await service.close();
+}, 60_000);
+
+test('a session that a stream has named is in the next reads, also while the projector gathers events', async () => {
+  let answers = Promise.withResolvers<void>();
+  const service = await startTestService(() => answers.promise.then(() => ({ text: 'Done.' })));
+  const agent = await service.createAgent();
+  const headers = { 'x-api-key': service.key, 'content-type': 'application/json' };
+  const body = JSON.stringify({ input: 'hi' });
+  const run = () =>
+    openEvents(`${service.url}/v1/agents/${agent}/run`, { method: 'POST', headers, body });
+  const seen: unknown[] = [];
+  for (let number = 0; number < 10; number += 1) {
+    answers = Promise.withResolvers();
+    const { events } = await run();
+    const { session_id } = ((await events.next()).value as Heard).data;
+    const session = await service.get(`/v1/sessions/${session_id}`);
+    answers.resolve();
+    for await (const _ of events);
+    seen.push(session.body.data?.session_id === session_id);
+    // The projector pauses after it has applied the end of a turn.
+    await service.get('/v1/sessions');
+  }
+  expect(seen).toEqual(seen.map(() => true));
   await service.close();
 }, 60_000);

@@ -67,14 +67,20 @@ export async function runAxe(page: Page): Promise<string[]> {
   return violations.map(({ id, help, nodes }) => `${id}: ${help} (${nodes[0]?.html})`);
 }
 
-/** Starts Debian's Chromium over a fresh build; undefined, with one line that says why, without it. */
-export const launchChromium = (build: () => Promise<unknown>): Promise<Browser | undefined> =>
-  orSkip(async () => {
-    const executablePath = CHROMIUMS.find((path) => existsSync(path));
-    if (executablePath === undefined) throw new Error('there is no Chromium');
-    await build();
-    return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+/**
+ * Starts Debian's Chromium over a fresh build; undefined, with one line that says why, where there is
+ * none. Throws when the build fails.
+ */
+export async function launchChromium(build: () => Promise<unknown>): Promise<Browser | undefined> {
+  const executablePath = await orSkip(async () => {
+    const path = CHROMIUMS.find((each) => existsSync(each));
+    if (path === undefined) throw new Error('there is no Chromium');
+    return path;
   }, 'Browser tests need Chromium: apt-get install chromium.');
+  if (executablePath === undefined) return undefined;
+  await build();
+  return chromium.launch({ executablePath, args: ['--no-sandbox'] });
+}
 
 /** Starts Chromium over a fresh build of the console; undefined without Chromium. */
 export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowser | undefined> {

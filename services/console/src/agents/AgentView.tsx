@@ -15,15 +15,6 @@ import { agentQuery, type StoredAgent } from './agentQueries.ts';
 
 const route = getRouteApi('/agents/$agentId');
 
-const TextBlock = ({ label, text }: { label: string; text: string }) => (
-  <section className="grid gap-1.5">
-    <h2 className="font-medium">{label}</h2>
-    <Card>
-      <Plain text={text} />
-    </Card>
-  </section>
-);
-
 function AgentDetails({ agent }: { agent: Schema<'AgentDetail'> }) {
   const { config, component, revision, created_at, updated_at } = agent;
   const format = config.response_format;
@@ -44,9 +35,13 @@ function AgentDetails({ agent }: { agent: Schema<'AgentDetail'> }) {
           ['Id', <code className="text-xs break-all">{agent.agent_id}</code>],
         ]}
       />
-      <TextBlock label={FIELD_LABELS.instruction} text={config.instruction} />
+      <Card title={FIELD_LABELS.instruction}>
+        <Plain text={config.instruction} />
+      </Card>
       {format?.type === 'json_schema' && (
-        <TextBlock label="JSON Schema" text={JSON.stringify(format.json_schema, undefined, 2)} />
+        <Card title="JSON Schema">
+          <Plain text={JSON.stringify(format.json_schema, undefined, 2)} />
+        </Card>
       )}
     </div>
   );

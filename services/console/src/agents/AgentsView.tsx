@@ -63,7 +63,7 @@ export function AgentsView() {
   const all = list.data?.pages.flatMap(({ rows }) => rows) ?? [];
   const agents = all.filter((agent) => agent.name.toLowerCase().includes(name.toLowerCase()));
   const table = useRef<HTMLDivElement>(null);
-  useListKeys(table, agents.length, () => undefined);
+  useListKeys(table, agents.length);
   useEffect(() => {
     if (name !== '' && hasNextPage && !isFetching) void fetchNextPage();
   }, [name, hasNextPage, isFetching, fetchNextPage]);

@@ -10,7 +10,7 @@ import { Alert, Loaded } from '../components/states.tsx';
 import { draftOf, EMPTY_DRAFT, EXAMPLE_DRAFT, type AgentFields } from './agentFields.ts';
 import { AgentForm } from './AgentForm.tsx';
 import { agentQuery, modelsQuery, type StoredAgent } from './agentQueries.ts';
-import { ConfigDiff } from './ConfigDiff.tsx';
+import { ConfigDiff } from './RevisionsView.tsx';
 
 type AgentBody = Schema<'CreateAgentRequest'>;
 

@@ -2,17 +2,49 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { Button } from '../components/Button.tsx';
+import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { TextField } from '../components/Field.tsx';
 import { View } from '../components/layout.tsx';
 import { Loaded } from '../components/states.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
 import { useListKeys } from '../components/useListKeys.ts';
 import { comparisonQuery, revisionsQuery } from './agentQueries.ts';
-import { ConfigDiff } from './ConfigDiff.tsx';
+import { diffFields, type StoredFields } from './agentFields.ts';
 
 const route = getRouteApi('/agents/$agentId/revisions');
 
 const CHANGES = { created: 'Created', updated: 'Changed', deleted: 'Deleted' } as const;
+
+interface ConfigDiffProps {
+  before: StoredFields;
+  after: StoredFields;
+  /** What both are called. */
+  names: readonly [before: string, after: string];
+}
+
+/** What differs between two configurations of an agent, field by field; texts line by line. */
+export function ConfigDiff({ before, after, names }: ConfigDiffProps) {
+  const changes = diffFields(before, after);
+  if (changes.length === 0)
+    return <p className="text-muted-foreground">Both have the same configuration.</p>;
+  return changes.map(({ field, isText, before: old = '', after: next = '' }) => (
+    <section key={field} className="grid gap-1.5">
+      <h3 className="font-medium">{field}</h3>
+      {isText ? (
+        <TextDiff labels={names} before={old} after={next} />
+      ) : (
+        <Facts
+          className="md:grid-cols-2"
+          facts={[
+            [names[0], old || 'Not set'],
+            [names[1], next || 'Not set'],
+          ]}
+        />
+      )}
+    </section>
+  ));
+}
 
 /** The revisions of an agent, and what differs between any two of them. */
 export function RevisionsView() {
@@ -22,7 +54,7 @@ export function RevisionsView() {
   const list = useInfiniteQuery(revisionsQuery(agentId));
   const revisions = list.data?.pages.flatMap(({ rows }) => rows) ?? [];
   const entries = useRef<HTMLUListElement>(null);
-  useListKeys(entries, revisions.length, () => undefined);
+  useListKeys(entries, revisions.length);
   const to = search.to ?? revisions[0]?.revision ?? 0;
   const from = search.from ?? Math.max(to - 1, 0);
   const comparison = comparisonQuery(agentId, from, to);

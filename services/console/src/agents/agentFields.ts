@@ -70,18 +70,12 @@ export interface StoredFields {
 
 /** The form of an agent as it is stored. */
 export function draftOf({ config, component }: StoredFields): AgentDraft {
-  const { name, instruction, model, tool = '', response_format } = config;
+  const { response_format, ...plain } = { ...config, component };
+  const given = Object.entries(plain).filter(([, value]) => value !== undefined && value !== false);
   const schema = response_format?.json_schema;
   return {
     ...EMPTY_DRAFT,
-    name,
-    instruction,
-    model,
-    tool,
-    component,
-    compaction: config.compaction ? 'true' : '',
-    temperature: config.temperature?.toString() ?? '',
-    max_output_tokens: config.max_output_tokens?.toString() ?? '',
+    ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
     response_format: response_format?.type ?? '',
     ...(schema && {
       'response_format/json_schema': toText(schema.schema)!,
@@ -119,15 +113,16 @@ export function fieldsOf(draft: AgentDraft): AgentFields {
 
 const PATHS = Object.keys(EMPTY_DRAFT);
 
+type ErrorDetails = Record<string, { message: string }>;
+
 /** The `details` of an error of the API, by the field of the form that each is about. */
 export function errorsOf(details: unknown): DraftErrors {
-  const found = Object.entries((details || {}) as Record<string, { message: string }>).map(
-    ([path, { message }]) => [
-      PATHS.findLast((field) => `${path}/`.startsWith(`${field}/`)) ?? '',
-      message,
-    ],
-  );
-  return Object.fromEntries(found.filter(([field]) => field !== '')) as DraftErrors;
+  const errors: Partial<Record<string, string>> = {};
+  for (const [path, { message }] of Object.entries((details || {}) as ErrorDetails)) {
+    const field = PATHS.findLast((each) => `${path}/`.startsWith(`${each}/`));
+    if (field !== undefined) errors[field] = message;
+  }
+  return errors;
 }
 
 /**

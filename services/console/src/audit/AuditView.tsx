@@ -1,7 +1,6 @@
 import { View } from '../components/layout.tsx';
 import { EmptyState } from '../components/states.tsx';
-import { CheckpointCard } from './CheckpointCard.tsx';
-import { TrustCard } from './TrustCard.tsx';
+import { CheckpointCard, TrustCard } from './checkpoints.tsx';
 import { VerifyCard } from './VerifyCard.tsx';
 
 /** Verification in the browser, the log's newest checkpoint, and what the person trusts. */

@@ -3,6 +3,7 @@ import { useEffect, useRef, useState, type FormEvent } from 'react';
 import { Button } from '../components/Button.tsx';
 import { TextField } from '../components/Field.tsx';
 import { Card } from '../components/layout.tsx';
+import { useKeyDown } from '../shell/useShortcuts.ts';
 import { readTree, sessionFromService } from './service.ts';
 import { useTrust } from './trust.ts';
 import { VerificationResult, type Outcome } from './VerificationResult.tsx';
@@ -18,38 +19,31 @@ export function VerifyCard() {
   const { trust } = useTrust();
   const [text, setText] = useState('');
   const [error, setError] = useState<string>();
-  const [progress, setProgress] = useState<{ events: number; total: number }>();
-  const [outcome, setOutcome] = useState<Outcome>();
+  const [{ progress, outcome }, setShown] = useState<{ progress?: string; outcome?: Outcome }>({});
   const running = useRef<AbortController>(undefined);
   const stop = (): void => {
+    if (progress === undefined) return;
     running.current?.abort();
-    setProgress(undefined);
+    setShown({});
   };
   useEffect(() => () => running.current?.abort(), []);
   useEffect(() => setText(session ?? ''), [session]);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      if (event.key === 'Escape') stop();
-    };
-    addEventListener('keydown', onKey);
-    return () => removeEventListener('keydown', onKey);
-  }, []);
+  useKeyDown(({ key }) => {
+    if (key === 'Escape') stop();
+  });
 
   async function verify(session_id: string, trusted: Trust): Promise<void> {
-    stop();
-    const controller = new AbortController();
-    running.current = controller;
-    const { signal } = controller;
+    running.current?.abort();
+    const { signal } = (running.current = new AbortController());
     let events = 0;
     let shownAt = performance.now();
     const onProgress = (done: number, total: number): void => {
       events = done;
       if (signal.aborted || performance.now() - shownAt < PROGRESS_MS) return;
       shownAt = performance.now();
-      setProgress({ events, total });
+      setShown({ progress: `${done.toLocaleString()} of ${total.toLocaleString()} events` });
     };
-    setOutcome(undefined);
-    setProgress({ events, total: 0 });
+    setShown({ progress: 'Reading the session…' });
     const accept = checkpointVerifier(trusted, readTree);
     const source = sessionFromService(session_id, signal);
     const ended = await verifySession({
@@ -62,9 +56,7 @@ export function VerifyCard() {
       (verified) => ({ verified }),
       (failure: unknown) => ({ failure }),
     );
-    if (signal.aborted) return;
-    setProgress(undefined);
-    setOutcome({ session_id, trust: trusted, events, ...ended });
+    if (!signal.aborted) setShown({ outcome: { session_id, trust: trusted, events, ...ended } });
   }
 
   const submit = (event: FormEvent): void => {
@@ -78,10 +70,7 @@ export function VerifyCard() {
   };
 
   return (
-    <Card aria-labelledby="verify-title" className="grid gap-4 lg:col-span-2">
-      <h2 id="verify-title" className="text-base font-semibold">
-        Verify a session
-      </h2>
+    <Card title="Verify a session" className="lg:col-span-2">
       <form onSubmit={submit} className="flex flex-wrap items-start gap-x-3 gap-y-4">
         <div className="min-w-0 flex-1 basis-72">
           <TextField
@@ -96,22 +85,18 @@ export function VerifyCard() {
             onValue={setText}
           />
         </div>
-        {progress ? (
-          <Button variant="outline" className="sm:mt-6.5" onClick={stop}>
-            Stop
-          </Button>
-        ) : (
+        {progress === undefined ? (
           <Button type="submit" className="sm:mt-6.5" disabled={!trust}>
             Verify
+          </Button>
+        ) : (
+          <Button variant="outline" className="sm:mt-6.5" onClick={stop}>
+            Stop
           </Button>
         )}
       </form>
       <div aria-live="polite">
-        {progress && (
-          <p className="tabular-nums">
-            {progress.events.toLocaleString()} of {progress.total.toLocaleString()} events
-          </p>
-        )}
+        {progress && <p className="tabular-nums">{progress}</p>}
         {outcome && <VerificationResult {...outcome} />}
       </div>
     </Card>

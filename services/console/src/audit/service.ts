@@ -2,10 +2,9 @@
 import { ApiError } from '../api/apiError.ts';
 import { api, apiFetch } from '../api/client.ts';
 import { fromBase64Hash, type Bytes } from './verify/bytes.ts';
-import type { ReadHash } from './verify/merkle.ts';
+import { tileHashes, type ReadHash } from './verify/merkle.ts';
 import { unreadable } from './verify/mismatch.ts';
 import { readCheckpoint, type Checkpoint } from './verify/notes.ts';
-import { tileHashes } from './verify/tiles.ts';
 import type { EventProof } from './verify/verifySession.ts';
 
 const PAGE_EVENTS = 500;

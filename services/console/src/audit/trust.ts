@@ -1,60 +1,39 @@
-import { useQuery } from '@tanstack/react-query';
-import { useMemo, useSyncExternalStore } from 'react';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { readCheckpoint, readKeys } from './verify/notes.ts';
 import type { Trust } from './verify/verifySession.ts';
 
 const NAME = 'turnlog.audit-trust';
+const queryKey = ['audit-trust'];
 
-/** What the person trusts, as this browser keeps it. `keys` has one vkey per line. */
+/** What the person trusts, as this browser keeps it beyond the tab. `keys` has one vkey per line. */
 interface StoredTrust {
   keys: string;
   pinned?: { note: string; at: string } | undefined;
 }
 
-const listeners = new Set<() => void>();
-let current: StoredTrust | undefined;
-
-function readStored(): StoredTrust {
+/** What is kept, as it is and parsed. What can't be read is not trusted. */
+async function readTrust(): Promise<{ stored: StoredTrust; trust: Trust }> {
   try {
     const stored = JSON.parse(localStorage.getItem(NAME)!) as StoredTrust;
-    if (stored.pinned) readCheckpoint(stored.pinned.note);
-    return stored;
+    const pinned = stored.pinned && readCheckpoint(stored.pinned.note);
+    return { stored, trust: { keys: await readKeys(stored.keys), pinned } };
   } catch {
-    return { keys: '' };
+    return { stored: { keys: '' }, trust: { keys: [] } };
   }
 }
 
-const getStored = (): StoredTrust => (current ??= readStored());
-
-/** Keeps what the person trusts in this browser, beyond the tab. */
-export function setStored(changes: Partial<StoredTrust>): void {
-  current = { ...getStored(), ...changes };
-  localStorage.setItem(NAME, JSON.stringify(current));
-  for (const listener of listeners) listener();
-}
-
-/** Pins a checkpoint. Throws Mismatch for a text that is none. */
-export function pinCheckpoint(note: string): void {
-  readCheckpoint(note);
-  setStored({ pinned: { note, at: new Date().toISOString() } });
-}
-
-const onStoredChange = (listener: () => void) => {
-  listeners.add(listener);
-  return () => listeners.delete(listener);
-};
-
-/** What the person trusts, stored and parsed. `trust` is undefined while keys are parsed. */
+/** What the person trusts, undefined while it is read, and how to change it. */
 export function useTrust() {
-  const stored = useSyncExternalStore(onStoredChange, getStored);
-  const note = stored.pinned?.note;
-  const pinned = useMemo(() => (note === undefined ? undefined : readCheckpoint(note)), [note]);
-  const { data: keys } = useQuery({
-    queryKey: ['trusted-keys', stored.keys],
-    // Keys are checked before they are stored; those that can't be read are not trusted.
-    queryFn: () => readKeys(stored.keys).catch(() => []),
-    staleTime: Infinity,
-  });
-  const trust: Trust | undefined = keys && { keys, pinned };
-  return { stored, pinned, trust };
+  const queryClient = useQueryClient();
+  const { data } = useQuery({ queryKey, queryFn: readTrust, staleTime: Infinity });
+  const save = async (changes: Partial<StoredTrust>): Promise<void> => {
+    localStorage.setItem(NAME, JSON.stringify({ ...data?.stored, ...changes }));
+    await queryClient.invalidateQueries({ queryKey });
+  };
+  /** Pins a checkpoint. Throws Mismatch for a text that is none. */
+  const pin = async (note: string): Promise<void> => {
+    readCheckpoint(note);
+    await save({ pinned: { note, at: new Date().toISOString() } });
+  };
+  return { ...data, save, pin };
 }

@@ -1,12 +1,13 @@
 import { Link } from '@tanstack/react-router';
-import { X } from 'lucide-react';
-import { useEffect, useEffectEvent, useRef, useState } from 'react';
+import { ArrowUp, Square, X } from 'lucide-react';
+import { useRef, useState } from 'react';
 import type { Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
+import { Textarea } from '../components/Field.tsx';
 import { Skeleton } from '../components/layout.tsx';
 import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
-import { Composer } from './thread/Composer.tsx';
+import { useKeyDown } from '../shell/useShortcuts.ts';
 import { Thread } from './thread/Thread.tsx';
 import { useConversation } from './useConversation.ts';
 
@@ -33,16 +34,19 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
     chat.send(text);
     setText('');
   };
-  const onKey = useEffectEvent(({ key }: KeyboardEvent): void => {
+  useKeyDown(({ key }) => {
     const focused = document.activeElement;
     const isHere = focused === document.body || pane.current?.contains(focused);
     if (key === 'Escape' && isHere && !document.querySelector('dialog[open]')) chat.stop();
   });
-  useEffect(() => {
-    const listen = (event: KeyboardEvent): void => onKey(event);
-    addEventListener('keydown', listen);
-    return () => removeEventListener('keydown', listen);
-  }, []);
+  const button = open
+    ? {
+        label: chat.isStopping ? 'Stopping' : 'Stop',
+        key: 'Escape',
+        icon: Square,
+        onClick: chat.stop,
+      }
+    : { label: 'Send', key: 'Enter', icon: ArrowUp, onClick: send };
   const hasEarlier = (turns[0]?.number ?? 1) > 1;
   return (
     <section
@@ -88,15 +92,36 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
         )}
       </Thread>
       {chat.stopError && <Alert title={chat.stopError.message} />}
-      <Composer
-        field={field}
-        text={text}
-        onChange={setText}
-        onSend={send}
-        onStop={chat.stop}
-        isRunning={open !== undefined}
-        isStopping={chat.isStopping}
-      />
+      <div className="border-t bg-background px-4 py-3">
+        <div className="mx-auto flex max-w-3xl items-end gap-2">
+          <Textarea
+            ref={field}
+            rows={1}
+            aria-label="Message"
+            placeholder="Write a message"
+            className="field-sizing-content max-h-48 min-h-10 resize-none"
+            value={text}
+            onChange={({ target }) => setText(target.value)}
+            onKeyDown={(event) => {
+              // Shift-Enter begins a line.
+              if (event.key !== 'Enter' || event.shiftKey || event.nativeEvent.isComposing) return;
+              event.preventDefault();
+              send();
+            }}
+          />
+          <Button
+            size="icon"
+            variant={open ? 'outline' : 'primary'}
+            className="size-10"
+            aria-label={button.label}
+            title={`${button.label} (${button.key})`}
+            disabled={open ? chat.isStopping : text.trim() === ''}
+            onClick={button.onClick}
+          >
+            <button.icon aria-hidden />
+          </Button>
+        </div>
+      </div>
     </section>
   );
 }

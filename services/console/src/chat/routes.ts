@@ -2,11 +2,11 @@ import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
 import { shellRoute } from '../shell/routes.tsx';
 import { parseChatSearch } from './panes.ts';
 
-const chatRoute = createRoute({
-  getParentRoute: () => shellRoute,
-  path: '/chat/$agentId',
-  validateSearch: parseChatSearch,
-  component: lazyRouteComponent(() => import('./ChatView.tsx'), 'ChatView'),
-});
-
-export const chatRoutes = [chatRoute] as const;
+export const chatRoutes = [
+  createRoute({
+    getParentRoute: () => shellRoute,
+    path: '/chat/$agentId',
+    validateSearch: parseChatSearch,
+    component: lazyRouteComponent(() => import('./ChatView.tsx'), 'ChatView'),
+  }),
+] as const;

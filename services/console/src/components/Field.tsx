@@ -1,4 +1,5 @@
-import { useId, type ComponentProps, type ReactElement, type ReactNode, cloneElement } from 'react';
+import { cloneElement, useId } from 'react';
+import type { ChangeEvent, ComponentProps, ReactElement, ReactNode } from 'react';
 import { cn } from './classNames.ts';
 
 const CONTROL =
@@ -12,8 +13,20 @@ export const Textarea = ({ className, ...props }: ComponentProps<'textarea'>) =>
   <textarea className={cn(CONTROL, 'min-h-24 py-2', className)} {...props} />
 );
 
-export const Select = ({ className, ...props }: ComponentProps<'select'>) => (
-  <select className={cn(CONTROL, 'h-9', className)} {...props} />
+interface SelectProps extends ComponentProps<'select'> {
+  /** Values and how each is shown, in the order of the list. */
+  options?: readonly (readonly [value: string, shown: string])[];
+}
+
+export const Select = ({ className, options = [], children, ...props }: SelectProps) => (
+  <select className={cn(CONTROL, 'h-9', className)} {...props}>
+    {children}
+    {options.map(([value, shown]) => (
+      <option key={value} value={value}>
+        {shown}
+      </option>
+    ))}
+  </select>
 );
 
 interface FieldProps {
@@ -49,56 +62,25 @@ export function Field({ label, hint, error, children }: FieldProps) {
   );
 }
 
-type Labelled = Omit<FieldProps, 'children'> & { value: string; onValue: (value: string) => void };
+type LabelledProps<Props> = Omit<Props, 'value' | 'onChange'> &
+  Omit<FieldProps, 'children'> & { value: string; onValue: (value: string) => void };
+
+const labelled = <Props extends object>(Control: (props: Props) => ReactElement<object>) =>
+  function Labelled({ label, hint, error, onValue, ...props }: LabelledProps<Props>) {
+    const onChange = ({ target }: ChangeEvent<HTMLInputElement>): void => onValue(target.value);
+    return (
+      <Field label={label} hint={hint} error={error}>
+        <Control {...(props as unknown as Props)} onChange={onChange} />
+      </Field>
+    );
+  };
 
 /** A line of text with its label. */
-export const TextField = ({
-  label,
-  hint,
-  error,
-  onValue,
-  ...props
-}: Labelled & Omit<ComponentProps<'input'>, 'value'>) => (
-  <Field label={label} hint={hint} error={error}>
-    <Input onChange={({ target }) => onValue(target.value)} {...props} />
-  </Field>
-);
-
+export const TextField = labelled(Input);
 /** A text of several lines with its label. */
-export const TextAreaField = ({
-  label,
-  hint,
-  error,
-  onValue,
-  ...props
-}: Labelled & Omit<ComponentProps<'textarea'>, 'value'>) => (
-  <Field label={label} hint={hint} error={error}>
-    <Textarea onChange={({ target }) => onValue(target.value)} {...props} />
-  </Field>
-);
-
-/** A choice with its label: values and how each is shown, in the order of the list. */
-export const SelectField = ({
-  label,
-  hint,
-  error,
-  onValue,
-  options,
-  ...props
-}: Labelled &
-  Omit<ComponentProps<'select'>, 'value'> & {
-    options: readonly (readonly [value: string, shown: string])[];
-  }) => (
-  <Field label={label} hint={hint} error={error}>
-    <Select onChange={({ target }) => onValue(target.value)} {...props}>
-      {options.map(([value, shown]) => (
-        <option key={value} value={value}>
-          {shown}
-        </option>
-      ))}
-    </Select>
-  </Field>
-);
+export const TextAreaField = labelled(Textarea);
+/** A choice with its label. */
+export const SelectField = labelled(Select);
 
 /**
  * Binds fields to a draft whose members are texts: `<TextField label="Name" {...bind('name')} />`

@@ -28,8 +28,16 @@ export function View({ title, description, actions, children, className }: ViewP
   );
 }
 
-export const Card = ({ className, ...props }: ComponentProps<'section'>) => (
-  <section className={cn('rounded-lg border bg-card p-4', className)} {...props} />
+/** A part of a view; with a title it is a region of that name. */
+export const Card = ({ className, title, children, ...props }: ComponentProps<'section'>) => (
+  <section
+    aria-label={title}
+    className={cn('rounded-lg border bg-card p-4', title && 'grid content-start gap-4', className)}
+    {...props}
+  >
+    {title && <h2 className="text-base font-semibold">{title}</h2>}
+    {children}
+  </section>
 );
 
 const TONES = {

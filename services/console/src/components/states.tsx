@@ -5,6 +5,8 @@ import { ApiError } from '../api/apiError.ts';
 import { Button } from './Button.tsx';
 import { Skeleton } from './layout.tsx';
 
+const MESSAGE = 'mx-auto grid max-w-lg justify-items-center gap-2 px-4 py-12 text-center';
+
 interface EmptyStateProps {
   title: string;
   /** What to do first. */
@@ -14,7 +16,7 @@ interface EmptyStateProps {
 
 /** A list without entries: says what to do first. */
 export const EmptyState = ({ title, children, action }: EmptyStateProps) => (
-  <div className="mx-auto grid max-w-md justify-items-center gap-3 px-4 py-16 text-center">
+  <div className={MESSAGE}>
     <h2 className="text-base font-semibold">{title}</h2>
     <div className="text-muted-foreground">{children}</div>
     {action}
@@ -43,10 +45,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
   const isForbidden = failure?.code === 'forbidden';
   const Icon = isForbidden ? Lock : CircleAlert;
   return (
-    <div
-      role="alert"
-      className="mx-auto grid max-w-lg justify-items-center gap-2 px-4 py-12 text-center"
-    >
+    <div role="alert" className={MESSAGE}>
       <Icon className="size-6 text-muted-foreground" aria-hidden />
       <h2 className="text-base font-semibold">
         {isForbidden ? 'This view is closed to your key' : 'This did not work'}

@@ -1,5 +1,5 @@
-import { useEffect, useEffectEvent, type RefObject } from 'react';
-import { isTyping } from '../shell/useShortcuts.ts';
+import type { RefObject } from 'react';
+import { isForView, useKeyDown } from '../shell/useShortcuts.ts';
 
 /**
  * `j` and `k` move the focus to the first link of the next and the previous entry of a list, whose
@@ -8,13 +8,11 @@ import { isTyping } from '../shell/useShortcuts.ts';
 export function useListKeys(
   list: RefObject<HTMLElement | null>,
   count: number,
-  show: (index: number) => void,
+  show: (index: number) => void = () => undefined,
 ): void {
-  const handle = useEffectEvent((event: KeyboardEvent): void => {
+  useKeyDown((event) => {
     const step = { j: 1, k: -1 }[event.key];
-    if (step === undefined || count === 0 || isTyping(event.target)) return;
-    if (event.metaKey || event.ctrlKey || event.altKey) return;
-    if (document.querySelector('dialog[open]')) return;
+    if (step === undefined || count === 0 || !isForView(event)) return;
     const entry = document.activeElement?.closest<HTMLElement>('[data-index]');
     const isWithin = entry && list.current?.contains(entry);
     const index = isWithin ? Number(entry.dataset['index']) + step : 0;
@@ -24,9 +22,4 @@ export function useListKeys(
       list.current?.querySelector<HTMLElement>(`[data-index="${next}"] a`)?.focus(),
     );
   });
-  useEffect(() => {
-    const listen = (event: KeyboardEvent): void => handle(event);
-    addEventListener('keydown', listen);
-    return () => removeEventListener('keydown', listen);
-  }, []);
 }

@@ -60,7 +60,7 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
       <div aria-hidden className="flex h-1.5 overflow-hidden rounded-full bg-muted">
         {OUTCOMES.map(([key, , look]) => {
           const width = `${(turns[key] / Math.max(turns.total, 1)) * 100}%`;
-          return <span key={key} style={{ width, background: `var(--chart-${look})` }} />;
+          return <span key={key} style={{ width, background: `var(--color-chart-${look})` }} />;
         })}
       </div>
     </div>

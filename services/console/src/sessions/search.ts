@@ -46,27 +46,21 @@ export function parseListSearch(search: Search): SessionFilters {
   } as SessionFilters);
 }
 
-export const SESSION_TABS = ['transcript', 'timeline', 'events'] as const;
-export type SessionTab = (typeof SESSION_TABS)[number];
-
 /** What of a session an address shows. */
 export interface SessionSearch {
-  tab?: Exclude<SessionTab, 'transcript'>;
+  tab?: 'timeline' | 'events';
   /** The turn or the event to show. */
   turn?: number;
   event?: number;
-  /** Events as JSON. */
-  json?: true;
 }
 
 /** The parts of a session's address. An event is shown in the event history. */
-export function parseSessionSearch({ tab, turn, event, json }: Search): SessionSearch {
+export function parseSessionSearch({ tab, turn, event }: Search): SessionSearch {
   const revision = numberOf(event, 0);
   return defined({
     tab:
       revision !== undefined || tab === 'events' ? 'events' : tab === 'timeline' ? tab : undefined,
     turn: numberOf(turn, 1),
     event: revision,
-    json: json === true ? json : undefined,
   } as SessionSearch);
 }

@@ -5,9 +5,8 @@ import { setApiKey } from '../api/apiKey.ts';
 import { Button } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
 import { CommandPalette } from './CommandPalette.tsx';
+import { RequestsDialog, ShortcutsDialog } from './dialogs.tsx';
 import { VIEWS } from './navigation.ts';
-import { RequestsDialog } from './RequestsDialog.tsx';
-import { ShortcutsDialog } from './ShortcutsDialog.tsx';
 import { ThemeSelect } from './ThemeSelect.tsx';
 import { useShortcuts } from './useShortcuts.ts';
 

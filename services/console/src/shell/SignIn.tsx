@@ -2,7 +2,7 @@ import { useState, type FormEvent } from 'react';
 import { readApiError } from '../api/apiError.ts';
 import { setApiKey } from '../api/apiKey.ts';
 import { Button } from '../components/Button.tsx';
-import { Field, Input } from '../components/Field.tsx';
+import { TextField } from '../components/Field.tsx';
 
 /** Why a key can't sign in, or undefined. A key that lacks scopes can. */
 async function problemOf(key: string): Promise<string | undefined> {
@@ -52,19 +52,16 @@ export function SignIn({ problem }: { problem: string | undefined }) {
           <h1 className="text-xl font-semibold">Turnlog</h1>
           <p className="text-muted-foreground">Sign in with an API key.</p>
         </div>
-        <Field
+        <TextField
           label="API key"
           error={error}
           hint="It stays in this tab, and is forgotten when you close the tab."
-        >
-          <Input
-            type="password"
-            autoComplete="off"
-            spellCheck={false}
-            value={key}
-            onChange={(event) => setKey(event.target.value)}
-          />
-        </Field>
+          type="password"
+          autoComplete="off"
+          spellCheck={false}
+          value={key}
+          onValue={setKey}
+        />
         <Button type="submit" disabled={isChecking}>
           {isChecking ? 'Checking…' : 'Sign in'}
         </Button>

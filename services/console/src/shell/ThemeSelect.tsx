@@ -1,11 +1,22 @@
 import { SunMoon } from 'lucide-react';
 import { useState } from 'react';
-import { getTheme, setTheme, THEMES, type Theme } from './theme.ts';
 
-const LABELS = { system: 'System theme', light: 'Light', dark: 'Dark' } as const;
+const NAME = 'turnlog.theme';
+const THEMES = [
+  ['', 'System theme'],
+  ['light', 'Light'],
+  ['dark', 'Dark'],
+] as const;
+
+/** Shows the page in the theme that the person chose; the system's before. */
+export function applyTheme(): string {
+  const theme = localStorage.getItem(NAME) ?? '';
+  document.documentElement.className = theme;
+  return theme;
+}
 
 export function ThemeSelect() {
-  const [theme, choose] = useState(getTheme);
+  const [theme, setTheme] = useState(applyTheme);
   return (
     <label className="flex items-center gap-2.5 rounded-md px-3 py-2 hover:bg-muted">
       <SunMoon className="size-4" aria-hidden />
@@ -13,15 +24,14 @@ export function ThemeSelect() {
       <select
         className="w-full bg-transparent text-sm"
         value={theme}
-        onChange={(event) => {
-          const next = event.target.value as Theme;
-          setTheme(next);
-          choose(next);
+        onChange={({ target }) => {
+          localStorage.setItem(NAME, target.value);
+          setTheme(applyTheme());
         }}
       >
-        {THEMES.map((each) => (
-          <option key={each} value={each} className="bg-card">
-            {LABELS[each]}
+        {THEMES.map(([value, label]) => (
+          <option key={value} value={value} className="bg-card">
+            {label}
           </option>
         ))}
       </select>

@@ -1,5 +1,5 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect, useEffectEvent } from 'react';
+import { useEffect, useEffectEvent, useRef } from 'react';
 import { VIEWS } from './navigation.ts';
 
 /** `g` waits this long for the key of a view. */
@@ -10,38 +10,43 @@ export const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName));
 
+/** Whether a key is for the view: not for a text, a dialog or the browser. */
+export const isForView = (event: KeyboardEvent): boolean =>
+  !(event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) &&
+  !document.querySelector('dialog[open]');
+
+/** Calls the latest `handle` for each key that is pressed in the page. */
+export function useKeyDown(handle: (event: KeyboardEvent) => void): void {
+  const latest = useEffectEvent(handle);
+  useEffect(() => {
+    const listen = (event: KeyboardEvent): void => latest(event);
+    addEventListener('keydown', listen);
+    return () => removeEventListener('keydown', listen);
+  }, []);
+}
+
 /**
  * The keys that work in every view: ⌘K or Ctrl-K, `?`, `/` for the search field of the view (marked
  * with `data-search`), and `g` with the key of a view.
  */
 export function useShortcuts(actions: { onPalette: () => void; onHelp: () => void }): void {
   const navigate = useNavigate();
-  const handle = useEffectEvent((event: KeyboardEvent, chordStarted: number): boolean => {
+  const chordStarted = useRef(-CHORD_MS);
+  useKeyDown((event) => {
+    const isChord = event.timeStamp - chordStarted.current < CHORD_MS;
+    chordStarted.current = -CHORD_MS;
     if ((event.metaKey || event.ctrlKey) && event.key === 'k') {
       event.preventDefault();
-      actions.onPalette();
-      return false;
+      return actions.onPalette();
     }
-    if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return false;
-    if (document.querySelector('dialog[open]')) return false;
-    if (event.timeStamp - chordStarted < CHORD_MS) {
-      const view = VIEWS.find(({ key }) => key === event.key);
-      if (view) void navigate({ to: view.to });
-      return false;
-    }
+    if (!isForView(event)) return;
+    const view = isChord && VIEWS.find(({ key }) => key === event.key);
+    if (view) return void navigate({ to: view.to });
     if (event.key === '?') actions.onHelp();
     if (event.key === '/') {
       event.preventDefault();
       document.querySelector<HTMLElement>('[data-search]')?.focus();
     }
-    return event.key === 'g';
+    if (event.key === 'g') chordStarted.current = event.timeStamp;
   });
-  useEffect(() => {
-    let chordStarted = -CHORD_MS;
-    const listen = (event: KeyboardEvent): void => {
-      chordStarted = handle(event, chordStarted) ? event.timeStamp : -CHORD_MS;
-    };
-    addEventListener('keydown', listen);
-    return () => removeEventListener('keydown', listen);
-  }, []);
 }

@@ -111,10 +111,11 @@ export function partsOf(health: HealthReport): HealthPart[] {
   return [...(runs === undefined ? [] : [first]), ...parts, ...servers];
 }
 
+const problem = (name: string, what: unknown, first: string): HealthProblem[] =>
+  typeof what === 'string' ? [{ name, what, first }] : [];
+
 /** What is wrong with a process that is ready. */
 export function problemsOf(health: HealthReport): HealthProblem[] {
-  const problem = (name: string, what: unknown, first: string): HealthProblem[] =>
-    typeof what === 'string' ? [{ name, what, first }] : [];
   const streams = (path: string): string | undefined => {
     const names = listAt(health, path).map(({ stream }) => String(stream));
     const total = numberAt(health, path.replace('_streams', '_count')) ?? names.length;

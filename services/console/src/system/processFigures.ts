@@ -25,15 +25,16 @@ const QUANTILE = 0.99;
 const growth = (before: number | undefined, now: number): number =>
   before !== undefined && before <= now ? now - before : now;
 
+const bucketsOf = (metrics: MetricSamples): Map<number, number> =>
+  new Map(
+    (metrics.get(`${DELAY}_bucket`) ?? []).map(({ labels, value }) => {
+      const bound = labels['le'] ?? '';
+      return [bound === '+Inf' ? Infinity : Number(bound), value] as const;
+    }),
+  );
+
 /** The upper bound of the bucket that holds a quantile of what came between two reads. */
 function delayBetween(before: MetricSamples, now: MetricSamples): number | undefined {
-  const bucketsOf = (metrics: MetricSamples): Map<number, number> =>
-    new Map(
-      (metrics.get(`${DELAY}_bucket`) ?? []).map(({ labels, value }) => {
-        const bound = labels['le'] ?? '';
-        return [bound === '+Inf' ? Infinity : Number(bound), value] as const;
-      }),
-    );
   const earlier = bucketsOf(before);
   const buckets = [...bucketsOf(now)].toSorted(([a], [b]) => a - b);
   const grown = buckets.map(

@@ -15,7 +15,7 @@ const LABELS: Readonly<Record<keyof Schema<'StorageQuotas'>, string>> = {
 };
 
 const Bar = ({ percent }: { percent: number }) => {
-  const background = `linear-gradient(to right, var(--primary) ${percent}%, var(--muted) 0)`;
+  const background = `linear-gradient(to right, var(--color-primary) ${percent}%, var(--color-muted) 0)`;
   return <span aria-hidden className="h-1.5 rounded-full" style={{ background }} />;
 };
 

@@ -69,9 +69,6 @@ async function commitmentOf({ salt, text }: Members): Promise<string> {
 export interface ChainState {
   events: number;
   hash: string;
-  /** When the service recorded the first and the last event, by its own clock. */
-  firstTime: string;
-  lastTime: string;
   texts: { disclosed: number; redacted: number; erased: number };
 }
 
@@ -100,7 +97,7 @@ export function labelOf(value: unknown, revision: number) {
  */
 export function chainVerifier(sessionId: string) {
   const texts = { disclosed: 0, redacted: 0, erased: 0 };
-  const state: ChainState = { events: 0, hash: '0'.repeat(64), firstTime: '', lastTime: '', texts };
+  const state: ChainState = { events: 0, hash: '0'.repeat(64), texts };
 
   /** Replaces texts by their commitments, and collects those that are disclosed. */
   function toCommitted(value: unknown, disclosed: [string, Members][], field = ''): unknown {
@@ -155,8 +152,6 @@ export function chainVerifier(sessionId: string) {
         const message = `The event at revision ${state.events} ${what}.`;
         throw new Mismatch(message, { event, meaning, expected, actual });
       }
-      state.firstTime ||= event.time;
-      state.lastTime = event.time;
       state.events += 1;
     },
   };

@@ -1,5 +1,6 @@
-/** The Merkle tree of RFC 6962 over SHA-256, and its proofs. */
+/** The Merkle tree of RFC 6962 over SHA-256, its proofs, and its tiles (C2SP tlog-tiles). */
 import { digest, isSame, toBase64, utf8, type Bytes } from './bytes.ts';
+import { Mismatch } from './mismatch.ts';
 
 /** A tree: the number of its leaves, and its root. */
 export interface Tree {
@@ -53,37 +54,6 @@ export async function inclusionFault(
   return isSame(found, root) ? undefined : `root ${toBase64(found)}, by the proof of leaf ${leaf}`;
 }
 
-async function rootsFrom(
-  proof: readonly Bytes[],
-  part: Part,
-  older: Tree,
-): Promise<{ before: Bytes; after: Bytes } | undefined> {
-  const last = proof.at(-1);
-  const rest = proof.slice(0, -1);
-  if (older.size === part.to) {
-    if (rest.length > 0 || (part.from === 0) !== (last === undefined)) return undefined;
-    return { before: last ?? older.root, after: last ?? older.root };
-  }
-  const [left, right] = halvesOf(part);
-  const isLeft = older.size <= left.to;
-  const below = last && (await rootsFrom(rest, isLeft ? left : right, older));
-  if (!below) return undefined;
-  if (isLeft) return { before: below.before, after: await parentOf(below.after, last) };
-  return { before: await parentOf(last, below.before), after: await parentOf(last, below.after) };
-}
-
-/** True when the proof (RFC 6962 §2.1.2) shows that `newer` begins with the leaves of `older`. */
-export async function provesExtension(
-  proof: readonly Bytes[],
-  older: Tree,
-  newer: Tree,
-): Promise<boolean> {
-  if (older.size > newer.size) return false;
-  if (older.size === 0) return proof.length === 0 && isSame(older.root, await digest());
-  const roots = await rootsFrom(proof, { from: 0, to: newer.size }, older);
-  return roots !== undefined && isSame(roots.before, older.root) && isSame(roots.after, newer.root);
-}
-
 /** Reads the root of the leaves from `index` × 256^level on, 256^level many. */
 export type ReadHash = (level: number, index: number) => Promise<Bytes>;
 
@@ -95,15 +65,69 @@ async function rootOf(part: Part, read: ReadHash): Promise<Bytes> {
   return parentOf(await rootOf(left, read), await rootOf(right, read));
 }
 
-/** The proof that the leaves of `part` extend its first `size` ones, made of hashes of tiles. */
-export async function makeExtensionProof(
-  size: number,
-  part: Part,
-  read: ReadHash,
-): Promise<Bytes[]> {
-  if (size === 0) return [];
-  if (size === part.to) return part.from === 0 ? [] : [await rootOf(part, read)];
+/** The roots of the leaves of `part`: of those before leaf `size`, and of all, from the same hashes. */
+async function rootsOf(part: Part, size: number, read: ReadHash): Promise<[Bytes, Bytes]> {
+  if (part.to <= size || part.from >= size) {
+    const root = await rootOf(part, read);
+    return [root, root];
+  }
   const [left, right] = halvesOf(part);
-  const [inside, beside] = size <= left.to ? [left, right] : [right, left];
-  return [...(await makeExtensionProof(size, inside, read)), await rootOf(beside, read)];
+  const [before, after] = await rootsOf(left, size, read);
+  const [beforeRight, afterRight] = await rootsOf(right, size, read);
+  return [
+    size > right.from ? await parentOf(before, beforeRight) : before,
+    await parentOf(after, afterRight),
+  ];
+}
+
+/**
+ * Whether `newer` begins with the leaves of `older`: the same hashes of its log, which prove nothing
+ * by themselves, have to make up the roots of both.
+ */
+export async function extendsTree(older: Tree, newer: Tree, read: ReadHash): Promise<boolean> {
+  if (older.size > newer.size) return false;
+  if (older.size === newer.size) return isSame(older.root, newer.root);
+  if (older.size === 0) return isSame(older.root, await digest());
+  const [before, after] = await rootsOf({ from: 0, to: newer.size }, older.size, read);
+  return isSame(before, older.root) && isSame(after, newer.root);
+}
+
+const WIDTH = 256;
+const HASH_BYTES = 32;
+
+/** The path of a tile: `tile/<level>/<index in groups of three digits>[.p/<width>]`. */
+export function pathOfTile(level: number, index: number, width = WIDTH): string {
+  const groups = [String(index % 1_000).padStart(3, '0')];
+  for (let rest = Math.floor(index / 1_000); rest > 0; rest = Math.floor(rest / 1_000))
+    groups.unshift(`x${String(rest % 1_000).padStart(3, '0')}`);
+  return `tile/${level}/${groups.join('/')}${width === WIDTH ? '' : `.p/${width}`}`;
+}
+
+/**
+ * Reads hashes of a tree of `size` leaves. `fetchTile` returns undefined for a tile that the log does
+ * not have. The hashes prove nothing by themselves.
+ */
+export function tileHashes(
+  size: number,
+  fetchTile: (path: string) => Promise<Bytes | undefined>,
+): ReadHash {
+  const fetched = new Map<string, Promise<Bytes | undefined>>();
+  const once = (path: string): Promise<Bytes | undefined> => {
+    const tile = fetched.get(path) ?? fetchTile(path);
+    fetched.set(path, tile);
+    return tile;
+  };
+  return async (level, at) => {
+    const index = Math.floor(at / WIDTH);
+    const width = Math.min(WIDTH, Math.floor(size / WIDTH ** level) - index * WIDTH);
+    const path = pathOfTile(level, index, width);
+    // A partial tile is removed once the full one exists.
+    const tile = (await once(path)) ?? (await once(pathOfTile(level, index)));
+    const from = (at % WIDTH) * HASH_BYTES;
+    const hash = tile?.slice(from, from + HASH_BYTES);
+    if (hash?.length === HASH_BYTES) return hash;
+    throw new Mismatch(`The log does not serve its ${path}.`, {
+      meaning: 'The files of the log are incomplete, or it was never that long.',
+    });
+  };
 }

@@ -79,28 +79,30 @@ async function isSigned({ key }: TrustedKey, message: Bytes, signature: Bytes): 
   return crypto.subtle.verify('Ed25519', imported, signature, message);
 }
 
-const signaturesOf = ({ signatures }: Checkpoint, key: TrustedKey): Bytes[] =>
-  signatures.filter(({ name, id }) => name === key.name && id === key.id).map(({ bytes }) => bytes);
-
 /** Throws Mismatch unless the log has signed the checkpoint with this key, once. */
 export async function requireSignature(checkpoint: Checkpoint, key: TrustedKey): Promise<void> {
-  const [own, ...others] = signaturesOf(checkpoint, key);
-  const isOfLog = key.kind === 'log' && key.name === checkpoint.origin && others.length === 0;
-  if (isOfLog && own && (await isSigned(key, utf8(checkpoint.text), own))) return;
+  const { text, origin, signatures } = checkpoint;
+  const [own, ...others] = signatures.filter(
+    (each) => each.name === key.name && each.id === key.id,
+  );
+  const isOfLog = key.kind === 'log' && key.name === origin && others.length === 0;
+  if (isOfLog && own && (await isSigned(key, utf8(text), own.bytes))) return;
   throw new Mismatch(`The checkpoint of ${checkpoint.size} events is not signed by ${key.name}.`, {
     expected: `${key.name}+${key.id}`,
-    actual: own ? 'another signature' : checkpoint.signatures.map(({ name }) => name).join(', '),
+    actual: own ? 'another signature' : signatures.map(({ name }) => name).join(', '),
     meaning: 'Somebody else has signed it, or it was changed after it was signed.',
   });
 }
 
-/** A witness, and when it cosigned by its clock; undefined when it did not, or wrongly. */
-export interface Cosignature {
+/** Who signed a checkpoint, or should have; a witness says when, by its clock. */
+export interface Signer {
   name: string;
-  id: string;
-  time: string | undefined;
+  role: 'Log' | 'Witness';
+  status: 'Valid' | 'Wrong' | 'Missing' | 'Not checked: no key';
+  time?: string | undefined;
 }
 
+/** When a witness cosigned a text; undefined for a signature that is wrong. */
 async function timeOf(text: string, key: TrustedKey, bytes: Bytes): Promise<string | undefined> {
   if (bytes.length !== 8 + 64) return undefined;
   const time = new DataView(bytes.buffer, bytes.byteOffset).getBigUint64(0);
@@ -110,18 +112,22 @@ async function timeOf(text: string, key: TrustedKey, bytes: Bytes): Promise<stri
   return isRight && !Number.isNaN(date.getTime()) ? date.toISOString() : undefined;
 }
 
-/** Verifies the cosignatures of the trusted witnesses; a key that is given twice counts once. */
-export async function cosignaturesOf(
-  checkpoint: Checkpoint,
-  keys: readonly TrustedKey[],
-): Promise<Cosignature[]> {
-  const witnesses = keys.filter(({ kind }) => kind === 'witness');
-  const distinct = new Map(witnesses.map((witness) => [toHex(witness.key), witness]));
+/** Verifies the signatures of a checkpoint with the trusted keys, and says which are missing. */
+export function signersOf(checkpoint: Checkpoint, keys: readonly TrustedKey[]): Promise<Signer[]> {
+  const { origin, text, signatures } = checkpoint;
+  const due = keys.filter(({ kind, name }) => kind === 'witness' || name === origin);
+  const trusted = new Map(due.map((key) => [`${key.name}+${key.id}`, key]));
+  const lines = new Map(signatures.map((line) => [`${line.name}+${line.id}`, line]));
   return Promise.all(
-    [...distinct.values()].map(async (key) => {
-      const lines = signaturesOf(checkpoint, key);
-      const times = await Promise.all(lines.map((line) => timeOf(checkpoint.text, key, line)));
-      return { name: key.name, id: key.id, time: times.find((time) => time !== undefined) };
+    [...new Set([...lines.keys(), ...trusted.keys()])].map(async (id): Promise<Signer> => {
+      const [key, line] = [trusted.get(id), lines.get(id)];
+      const { name } = (key ?? line)!;
+      const signer = { name, role: name === origin ? 'Log' : 'Witness' } as const;
+      if (!key) return { ...signer, status: 'Not checked: no key' };
+      if (!line) return { ...signer, status: 'Missing' };
+      const time = key.kind === 'log' ? undefined : await timeOf(text, key, line.bytes);
+      const isValid = key.kind === 'log' ? await isSigned(key, utf8(text), line.bytes) : time;
+      return { ...signer, time, status: isValid ? 'Valid' : 'Wrong' };
     }),
   );
 }

@@ -1,15 +1,10 @@
 /** Verifies a session against what a person trusts. Reaches the service by its arguments alone. */
-import { isSame, toBase64, type Bytes } from './bytes.ts';
+import { toBase64, type Bytes } from './bytes.ts';
 import { chainVerifier, labelOf, type ChainState } from './chain.ts';
-import { inclusionFault, makeExtensionProof, provesExtension, type ReadHash } from './merkle.ts';
+import { extendsTree, inclusionFault, type ReadHash } from './merkle.ts';
 import { Mismatch } from './mismatch.ts';
-import {
-  cosignaturesOf,
-  requireSignature,
-  type Checkpoint,
-  type Cosignature,
-  type TrustedKey,
-} from './notes.ts';
+import { requireSignature, signersOf } from './notes.ts';
+import type { Checkpoint, Signer, TrustedKey } from './notes.ts';
 
 /** What the person trusts, from other sources than the service. */
 export interface Trust {
@@ -47,13 +42,6 @@ export function checkpointVerifier(
     throw new Mismatch(message, { expected, actual: origin, meaning: RENAMED });
   }
 
-  async function isExtension(older: Checkpoint, newer: Checkpoint): Promise<boolean> {
-    if (older.size === newer.size) return isSame(older.root, newer.root);
-    const whole = { from: 0, to: newer.size };
-    const proof = await makeExtensionProof(older.size, whole, readTree(newer.size));
-    return provesExtension(proof, older, newer);
-  }
-
   return async (checkpoint) => {
     if (last && last.origin !== checkpoint.origin)
       throw new Mismatch('The checkpoint is of another log than the pinned one.', {
@@ -68,7 +56,8 @@ export function checkpointVerifier(
         `The log has ${checkpoint.size} events, and a checkpoint before it had ${last.size}.`,
         { expected: `${last.size} events`, actual: `${checkpoint.size}`, meaning: ROLLED_BACK },
       );
-    if (last && last.note !== checkpoint.note && !(await isExtension(last, checkpoint)))
+    const isSameNote = last?.note === checkpoint.note;
+    if (last && !isSameNote && !(await extendsTree(last, checkpoint, readTree(checkpoint.size))))
       throw new Mismatch(
         `The log of ${checkpoint.size} events does not begin with the ${last.size} events of the ${last === pinned ? 'pinned' : 'earlier'} checkpoint.`,
         {
@@ -95,7 +84,7 @@ export interface VerifiedSession {
   /** The checkpoint that the last event was proven under. */
   checkpoint: Checkpoint;
   lastLeaf: number;
-  cosignatures: Cosignature[];
+  signers: Signer[];
   /** How many of the events are under the pinned checkpoint. */
   pinnedEvents: number;
 }
@@ -111,11 +100,8 @@ interface Verification {
   onProgress: (events: number, total: number) => void;
 }
 
-/** After this long the page gets its turn: WebCrypto may answer without a task of its own. */
+/** After this long the page draws and reacts: WebCrypto may answer without a task of its own. */
 const SLICE_MS = 30;
-
-/** Lets the page draw and react. */
-const yieldToPage = (): Promise<void> => new Promise((resolve) => setTimeout(resolve));
 
 /**
  * Verifies every event of a session: its hash chain, its texts, and that it is in the log. Throws
@@ -135,7 +121,7 @@ export async function verifySession({
   let [lastLeaf, pinnedEvents, sliceBegan] = [-1, 0, performance.now()];
   for await (const proof of proofs) {
     if (performance.now() - sliceBegan > SLICE_MS) {
-      await yieldToPage();
+      await new Promise((resolve) => setTimeout(resolve));
       sliceBegan = performance.now();
     }
     signal.throwIfAborted();
@@ -165,6 +151,6 @@ export async function verifySession({
     throw new Mismatch(`There are ${state.events} events, and there should be ${total()}.`, {
       meaning: 'Events at the end are missing, or were added.',
     });
-  const cosignatures = await cosignaturesOf(checkpoint, trust.keys);
-  return { chain: state, checkpoint, lastLeaf, cosignatures, pinnedEvents };
+  const signers = await signersOf(checkpoint, trust.keys);
+  return { chain: state, checkpoint, lastLeaf, signers, pinnedEvents };
 }

@@ -3,11 +3,11 @@ import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { CopyButton } from '../../components/CopyButton.tsx';
 import { Markdown } from '../../components/Markdown.tsx';
-import { Plain, ToolCallDetails } from '../../sessions/session/texts.tsx';
+import { LongText, Plain, ToolCallDetails } from '../../sessions/session/texts.tsx';
 import { isOpen, type ChatRound, type ChatTurn } from './turnState.ts';
 
 /** One model call: its reasoning, its text and its tool calls. */
-const Round = memo(({ round: { reasoning, text, calls } }: { round: ChatRound }) => (
+export const Round = memo(({ round: { reasoning, text, calls } }: { round: ChatRound }) => (
   <>
     {reasoning && (
       <details className="text-muted-foreground">
@@ -15,7 +15,7 @@ const Round = memo(({ round: { reasoning, text, calls } }: { round: ChatRound })
         <Plain text={reasoning} className="mt-1 border-l-2 pl-3" />
       </details>
     )}
-    {text && <Markdown text={text} />}
+    {text && <LongText text={text}>{(shown) => <Markdown text={shown} />}</LongText>}
     {calls.map((call) => (
       <ToolCallDetails key={call.call_id} call={call} />
     ))}

@@ -5,10 +5,14 @@ import { diffText, toBlocks, type DiffBlock, type DiffLine, type DiffPiece } fro
 /** Unchanged lines that are shown before and after a change; the others unfold. */
 const CONTEXT = 3;
 
-type TextDiffProps = ({ before: string; after: string } | { parts: readonly DiffPiece[] }) & {
+interface TextDiffProps {
+  before?: string;
+  after?: string;
+  /** Instead of both texts: their differences. */
+  parts?: readonly DiffPiece[];
   /** What the sides are, such as "Revision 3". */
   labels: readonly [before: string, after: string];
-};
+}
 
 const SIDES = {
   removed: { sign: '−', name: 'Removed: ', line: 'bg-destructive/8', word: 'bg-destructive/25' },
@@ -18,8 +22,8 @@ const SIDES = {
 interface CellProps {
   line: DiffLine | undefined;
   number: number;
-  side?: keyof typeof SIDES;
-  className?: string;
+  side: keyof typeof SIDES | undefined;
+  className?: string | false;
 }
 
 /** A line with its number; without a line, the gap beside one. */
@@ -50,43 +54,27 @@ function Cell({ line, number, side, className }: CellProps) {
   );
 }
 
-/** Changed lines: side by side where there is room, otherwise the removed ones above the added. */
-function Changed({ before, after }: DiffBlock) {
-  const rows = Array.from(
-    { length: Math.max(before.lines.length, after.lines.length) },
-    (_, at) => at,
-  );
-  const column = ({ first, lines }: DiffBlock['before'], side: keyof typeof SIDES) =>
-    rows.map((at) => (
-      <Cell key={`${side}${at}`} line={lines[at]} number={first + at} side={side} />
-    ));
-  return (
-    <div
-      className="grid md:grid-flow-col md:grid-cols-2"
-      style={{ gridTemplateRows: `repeat(${rows.length}, auto)` }}
-    >
-      {column(before, 'removed')}
-      {column(after, 'added')}
-    </div>
-  );
-}
-
-/** Unchanged lines, of which those far from a change are folded. */
-function Unchanged({
-  before,
-  after,
-  isFirst,
-  isLast,
-}: DiffBlock & { isFirst: boolean; isLast: boolean }) {
-  const rows = before.lines.map((line, at) => (
+/** Lines side by side where there is room. Unchanged ones that are far from a change are folded. */
+function Lines({ isChanged, before, after, isFirst, isLast }: LinesProps) {
+  const length = Math.max(before.lines.length, after.lines.length);
+  const rows = Array.from({ length }, (_, at) => (
     <div key={at} className="grid md:grid-cols-2">
-      <Cell line={line} number={before.first + at} />
-      <Cell line={line} number={after.first + at} className="hidden md:flex" />
+      <Cell
+        line={before.lines[at]}
+        number={before.first + at}
+        side={isChanged ? 'removed' : undefined}
+      />
+      <Cell
+        line={after.lines[at]}
+        number={after.first + at}
+        side={isChanged ? 'added' : undefined}
+        className={!isChanged && 'hidden md:flex'}
+      />
     </div>
   ));
   const head = isFirst ? 0 : CONTEXT;
-  const tail = rows.length - (isLast ? 0 : CONTEXT);
-  if (tail - head <= CONTEXT) return rows;
+  const tail = length - (isLast ? 0 : CONTEXT);
+  if (isChanged || tail - head <= CONTEXT) return rows;
   return (
     <>
       {rows.slice(0, head)}
@@ -101,16 +89,13 @@ function Unchanged({
   );
 }
 
+type LinesProps = DiffBlock & { isFirst: boolean; isLast: boolean };
+
 /**
  * Two texts beside each other, or their differences as the service found them. On a phone the lines
  * of both are below each other.
  */
-export function TextDiff({ labels, ...texts }: TextDiffProps) {
-  const {
-    parts,
-    before = '',
-    after = '',
-  } = texts as Partial<{ parts: readonly DiffPiece[] } & Record<'before' | 'after', string>>;
+export function TextDiff({ labels, parts, before = '', after = '' }: TextDiffProps) {
   const pieces = useMemo(() => parts ?? diffText(before, after), [parts, before, after]);
   const blocks = useMemo(() => toBlocks(pieces), [pieces]);
   if (!blocks.some(({ isChanged }) => isChanged))
@@ -130,13 +115,9 @@ export function TextDiff({ labels, ...texts }: TextDiffProps) {
           </span>
         ))}
       </div>
-      {blocks.map((block, at) =>
-        block.isChanged ? (
-          <Changed key={at} {...block} />
-        ) : (
-          <Unchanged key={at} {...block} isFirst={at === 0} isLast={at === blocks.length - 1} />
-        ),
-      )}
+      {blocks.map((block, at) => (
+        <Lines key={at} {...block} isFirst={at === 0} isLast={at === blocks.length - 1} />
+      ))}
     </div>
   );
 }

@@ -41,49 +41,45 @@ export function diffText(before: string, after: string): DiffPiece[] {
   });
 }
 
-const isSame = (line: DiffLine): boolean => line.every(({ op }) => op === 'same');
+/** The lines of pieces that end with a line break, or with the text, which then has no further line. */
+function linesOf(pieces: readonly DiffPiece[], without: DiffPiece['op']): DiffLine[] {
+  const lines: DiffLine[] = [[]];
+  for (const { op, text } of pieces.filter((piece) => piece.op !== without)) {
+    const words = text.replace(/\n$/, '');
+    if (words !== '') lines.at(-1)!.push({ op, text: words });
+    if (text.endsWith('\n')) lines.push([]);
+  }
+  return lines.at(-1)!.length === 0 ? lines.slice(0, -1) : lines;
+}
 
 /** Splits a diff into blocks of unchanged and of changed lines, in order. */
 export function toBlocks(pieces: readonly DiffPiece[]): DiffBlock[] {
   const blocks: DiffBlock[] = [];
-  const open: Record<'before' | 'after', DiffLine[]> = { before: [[]], after: [[]] };
-
-  /** Closes the lines that have ended on both sides, or all lines. */
-  function flush(isLast: boolean): void {
-    const take = (side: 'before' | 'after'): DiffLine[] => {
-      const taken = open[side].splice(0, open[side].length - (isLast ? 0 : 1));
-      // A text that ends with a line break has no further line.
-      return isLast && taken.at(-1)?.length === 0 ? taken.slice(0, -1) : taken;
-    };
-    const [before, after] = [take('before'), take('after')];
+  let open: DiffPiece[] = [];
+  const close = (): void => {
+    const [before, after] = [linesOf(open, 'added'), linesOf(open, 'removed')];
+    open = [];
     if (before.length + after.length === 0) return;
-    const isChanged = before.length !== after.length || ![...before, ...after].every(isSame);
-    const last = blocks.at(-1);
-    if (last?.isChanged === isChanged) {
-      last.before.lines.push(...before);
-      last.after.lines.push(...after);
-      return;
+    const hasChange = [...before, ...after].some((line) => line.some(({ op }) => op !== 'same'));
+    const isChanged = hasChange || before.length !== after.length;
+    let block = blocks.at(-1);
+    if (block?.isChanged !== isChanged) {
+      const next = (side?: DiffBlock['before']) => ({
+        first: side ? side.first + side.lines.length : 1,
+        lines: [],
+      });
+      block = { isChanged, before: next(block?.before), after: next(block?.after) };
+      blocks.push(block);
     }
-    const next = (side: 'before' | 'after') =>
-      last ? last[side].first + last[side].lines.length : 1;
-    blocks.push({
-      isChanged,
-      before: { first: next('before'), lines: before },
-      after: { first: next('after'), lines: after },
-    });
-  }
-
+    block.before.lines.push(...before);
+    block.after.lines.push(...after);
+  };
   for (const { op, text } of pieces)
     for (const line of text.split(/(?<=\n)/)) {
-      for (const side of ['before', 'after'] as const) {
-        if (op === (side === 'before' ? 'added' : 'removed')) continue;
-        const words = line.replace(/\n$/, '');
-        if (words !== '') open[side].at(-1)!.push({ op, text: words });
-        if (line.endsWith('\n')) open[side].push([]);
-      }
+      open.push({ op, text: line });
       // A common line break ends the lines of both sides.
-      if (op === 'same' && line.endsWith('\n')) flush(false);
+      if (op === 'same' && line.endsWith('\n')) close();
     }
-  flush(true);
+  close();
   return blocks;
 }

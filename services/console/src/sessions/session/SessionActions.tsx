@@ -1,82 +1,57 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { ChevronDown, MessageSquare, Pencil, Repeat2, ShieldCheck, Square } from 'lucide-react';
-import { useEffect, useRef, useState } from 'react';
+import { Download, MessageSquare, Repeat2, ShieldCheck, Square } from 'lucide-react';
+import { useState } from 'react';
 import { api, apiFetch, dataOf, type Schema } from '../../api/client.ts';
 import { Button } from '../../components/Button.tsx';
-import { EditDialog } from './EditDialog.tsx';
+import { Dialog } from '../../components/Dialog.tsx';
 
-/** What a session can be downloaded as. */
+const Problem = ({ error }: { error: Error | null }) =>
+  error && (
+    <p role="alert" className="text-destructive">
+      {error.message}
+    </p>
+  );
+
+/** What a session can be downloaded as: the name, the path of the request, the end of the file. */
 const DOWNLOADS = [
-  { label: 'Report (HTML)', path: 'report', file: 'report.html' },
-  { label: 'Events (JSON lines)', path: 'export?format=events', file: 'events.jsonl' },
-  { label: 'OpenAI chat', path: 'export?format=openai-chat', file: 'openai-chat.jsonl' },
-  { label: 'OpenTelemetry', path: 'export?format=otel', file: 'otel.jsonl' },
-  { label: 'Inspect AI', path: 'export?format=inspect', file: 'inspect.jsonl' },
-  { label: 'ATIF', path: 'export?format=atif', file: 'atif.jsonl' },
+  ['Report (HTML)', 'report', 'report.html'],
+  ['Events (JSON lines)', 'export?format=events', 'events.jsonl'],
+  ['OpenAI chat', 'export?format=openai-chat', 'openai-chat.jsonl'],
+  ['OpenTelemetry', 'export?format=otel', 'otel.jsonl'],
+  ['Inspect AI', 'export?format=inspect', 'inspect.jsonl'],
+  ['ATIF', 'export?format=atif', 'atif.jsonl'],
 ] as const;
 
-/** Saves the answer of a GET request as a file. A link could not send the key. */
-async function download(path: string, file: string): Promise<void> {
-  const response = await apiFetch(new Request(new URL(path, location.origin)));
-  const url = URL.createObjectURL(await response.blob());
-  const link = document.createElement('a');
-  Object.assign(link, { href: url, download: file });
-  link.click();
-  URL.revokeObjectURL(url);
-}
-
-/** The formats that a session can be downloaded in. */
-function DownloadMenu({ sessionId }: { sessionId: string }) {
-  const menu = useRef<HTMLDetailsElement>(null);
-  const { mutate, isPending, error } = useMutation({
-    mutationFn: ({ path, file }: (typeof DOWNLOADS)[number]) =>
-      download(`/v1/sessions/${sessionId}/${path}`, `${sessionId}-${file}`),
+/** Downloads a session in a format of the reader's choice. */
+function DownloadDialog({ id, onClose }: { id: string; onClose: () => void }) {
+  const save = useMutation({
+    // A link could not send the key.
+    mutationFn: async ([, path, file]: (typeof DOWNLOADS)[number]) => {
+      const request = new Request(new URL(`/v1/sessions/${id}/${path}`, location.origin));
+      const href = URL.createObjectURL(await (await apiFetch(request)).blob());
+      const download = `${id}-${file}`;
+      Object.assign(document.createElement('a'), { href, download }).click();
+      URL.revokeObjectURL(href);
+    },
+    onSuccess: onClose,
   });
-  useEffect(() => {
-    const close = (event: Event): void => {
-      const isEscape = event instanceof KeyboardEvent && event.key === 'Escape';
-      const isOutside = event.type === 'click' && !menu.current?.contains(event.target as Node);
-      if (menu.current && (isEscape || isOutside)) menu.current.open = false;
-    };
-    addEventListener('click', close);
-    addEventListener('keydown', close);
-    return () => {
-      removeEventListener('click', close);
-      removeEventListener('keydown', close);
-    };
-  }, []);
   return (
-    <details ref={menu} className="relative">
-      <summary className="flex h-8 list-none items-center gap-2 rounded-md border border-input/60 px-3 font-medium hover:bg-muted">
-        {isPending ? 'Downloading…' : 'Download'} <ChevronDown className="size-4" aria-hidden />
-      </summary>
-      <div className="absolute top-full left-0 z-20 mt-1 grid w-52 rounded-md border bg-card p-1 shadow-lg md:right-0 md:left-auto">
+    <Dialog title="Download" isOpen onClose={onClose}>
+      <div className="grid gap-2 sm:grid-cols-2">
         {DOWNLOADS.map((each) => (
           <Button
-            key={each.file}
-            variant="ghost"
-            size="small"
-            className="justify-start"
-            disabled={isPending}
-            onClick={() => {
-              menu.current!.open = false;
-              mutate(each);
-            }}
+            key={each[0]}
+            variant="outline"
+            disabled={save.isPending}
+            onClick={() => save.mutate(each)}
           >
-            {each.label}
+            {each[0]}
           </Button>
         ))}
+        <Problem error={save.error} />
       </div>
-      {error && (
-        <p
-          role="alert"
-          className="absolute top-full right-0 z-10 mt-1 w-64 rounded-md border bg-card p-2 text-destructive"
-        >
-          {error.message}
-        </p>
-      )}
-    </details>
+    </Dialog>
   );
 }
 
@@ -84,36 +59,31 @@ function DownloadMenu({ sessionId }: { sessionId: string }) {
 export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
   const { session_id, agent_id, status, turn_count } = session;
   const client = useQueryClient();
-  const [isEditing, setEditing] = useState(false);
+  const [isDownloading, setDownloading] = useState(false);
   const cancel = useMutation({
-    mutationFn: () =>
-      dataOf(
-        api.POST('/v1/sessions/{sessionId}/cancel', {
-          params: { path: { sessionId: session_id } },
-          body: { turn: turn_count },
-        }),
-      ),
+    mutationFn: () => {
+      const params = { path: { sessionId: session_id } };
+      const body = { turn: turn_count };
+      return dataOf(api.POST('/v1/sessions/{sessionId}/cancel', { params, body }));
+    },
     onSettled: () => client.invalidateQueries({ queryKey: ['session', session_id] }),
   });
+  const look = { variant: 'outline', size: 'small' } as const;
   return (
     <>
-      {cancel.error && (
-        <p role="alert" className="text-destructive">
-          {cancel.error.message}
-        </p>
-      )}
+      <Problem error={cancel.error} />
       {status === 'running' && (
         <Button
+          {...look}
           variant="destructive"
-          size="small"
           disabled={cancel.isPending}
           onClick={() => cancel.mutate()}
         >
-          <Square aria-hidden /> {cancel.isPending ? 'Cancelling…' : 'Cancel turn'}
+          <Square aria-hidden /> Cancel turn
         </Button>
       )}
       {!session.replay && (
-        <Button asChild variant="outline" size="small">
+        <Button asChild {...look}>
           <Link
             to="/chat/$agentId"
             params={{ agentId: agent_id }}
@@ -123,21 +93,20 @@ export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
           </Link>
         </Button>
       )}
-      <Button asChild variant="outline" size="small">
+      <Button asChild {...look}>
         <Link to="/replays/new" search={{ session: session_id }}>
           <Repeat2 aria-hidden /> Replay
         </Link>
       </Button>
-      <Button asChild variant="outline" size="small">
+      <Button asChild {...look}>
         <Link to="/audit" search={{ session: session_id }}>
           <ShieldCheck aria-hidden /> Verify
         </Link>
       </Button>
-      <Button variant="outline" size="small" onClick={() => setEditing(true)}>
-        <Pencil aria-hidden /> Edit
+      <Button {...look} onClick={() => setDownloading(true)}>
+        <Download aria-hidden /> Download
       </Button>
-      <DownloadMenu sessionId={session_id} />
-      {isEditing && <EditDialog session={session} onClose={() => setEditing(false)} />}
+      {isDownloading && <DownloadDialog id={session_id} onClose={() => setDownloading(false)} />}
     </>
   );
 }

@@ -1,198 +1,269 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { FileJson, GitFork, Repeat2 } from 'lucide-react';
-import { useState } from 'react';
+import { useEffect, useEffectEvent, useState } from 'react';
 import { api, dataOf } from '../../api/client.ts';
 import { newIdempotencyKey } from '../../api/idempotencyKey.ts';
+import { streamTurn } from '../../chat/streamTurn.ts';
+import { Round } from '../../chat/thread/TurnMessage.tsx';
+import { isOpen, turnOfTranscript } from '../../chat/thread/turnState.ts';
 import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { Badge } from '../../components/layout.tsx';
-import { Markdown } from '../../components/Markdown.tsx';
 import { Time } from '../../components/Time.tsx';
 import { formatDuration, formatTokens } from './format.ts';
-import { LiveOutput } from './LiveOutput.tsx';
-import { TurnRequestsDialog } from './TurnRequestsDialog.tsx';
-import type { Turn } from './sessionQueries.ts';
-import { LongText, Plain, ToolCallDetails } from './texts.tsx';
+import { RequestsDialog } from './RequestsDialog.tsx';
+import type { TimedTurn, Turn } from './sessionQueries.ts';
+import { Plain } from './texts.tsx';
+import type { Span, Waterfall } from './waterfall.ts';
 
-const TONES = { failed: 'destructive', interrupted: 'warning', running: 'success' } as const;
+const TONES = {
+  completed: 'neutral',
+  failed: 'destructive',
+  interrupted: 'warning',
+  running: 'success',
+} as const;
+const LINK = 'rounded px-1 py-0.5 text-primary tabular-nums hover:underline';
+/** A bar is at least so wide that one can see it, in percent. */
+const LEAST_WIDTH = 0.5;
 
-function Failure({ error }: { error: NonNullable<Turn['error']> }) {
-  const isCancelled = error.reason === 'cancelled';
+interface TurnProps {
+  session: { session_id: string; agent_id: string };
+  turn: Turn;
+}
+
+/** The rounds of a turn; those of a running turn as they arrive. */
+function useRounds({ session: { session_id, agent_id }, turn }: TurnProps) {
+  const client = useQueryClient();
+  const recorded = turnOfTranscript(session_id, turn);
+  const [live, setLive] = useState(recorded);
+  const isRunning = isOpen(recorded);
+  const follow = useEffectEvent((signal: AbortSignal) =>
+    streamTurn(recorded, {
+      agentId: agent_id,
+      signal,
+      onChange: (next) => {
+        setLive(next);
+        if (!isOpen(next)) void client.invalidateQueries({ queryKey: ['session', session_id] });
+      },
+    }),
+  );
+  useEffect(() => {
+    const stop = new AbortController();
+    if (isRunning) void follow(stop.signal);
+    return () => stop.abort();
+  }, [isRunning]);
+  return (isRunning ? live : recorded).rounds;
+}
+
+/** A turn as a conversation: what was asked, the tools that were called, and the answer. */
+function Conversation({ session, turn }: TurnProps) {
+  const { input, error, status } = turn;
+  const rounds = useRounds({ session, turn });
   return (
-    <div
-      className={cn(
-        'rounded-md border px-3 py-2',
-        isCancelled ? 'border-warning/50 bg-warning/10' : 'border-destructive/50 bg-destructive/10',
+    <>
+      <div className="rounded-lg bg-muted px-3 py-2">
+        <Plain text={input} />
+      </div>
+      {rounds.map((round, index) => (
+        <Round key={index} round={round} />
+      ))}
+      {status === 'running' && rounds.length === 0 && (
+        <p role="status" className="text-muted-foreground">
+          Waiting for the model…
+        </p>
       )}
-    >
-      <p className="[overflow-wrap:anywhere] whitespace-pre-wrap">{error.message}</p>
-      <p className="mt-1 text-xs text-muted-foreground">
-        <code>{error.code}</code>
-        {error.reason !== undefined && ` · ${error.reason}`}
-      </p>
-    </div>
+      {error && (
+        <div
+          className={cn('rounded-md border p-3', status === 'failed' && 'border-destructive/60')}
+        >
+          <Plain text={error.message} />
+          <p className="mt-1 text-xs text-muted-foreground">
+            <code>{error.code}</code> {error.reason}
+          </p>
+        </div>
+      )}
+    </>
   );
 }
 
-/** The figures of a turn: model, tokens, latency. */
-function TurnFigures({ turn }: { turn: Turn }) {
-  const parts = [
-    turn.model,
-    turn.tokens && formatTokens(turn.tokens),
-    turn.ended_at && formatDuration(Date.parse(turn.ended_at) - Date.parse(turn.started_at)),
-    turn.finish_reason !== null && !['', 'stop'].includes(turn.finish_reason) && turn.finish_reason,
-  ].filter(Boolean);
-  return <span className="min-w-0 truncate tabular-nums">{parts.join(' · ')}</span>;
+/** A call as a bar, whose place and width are its share of the time of the turn. */
+function SpanRow({ span, totalMs }: { span: Span; totalMs: number }) {
+  const { kind, name, startMs, durationMs, tokens, isError } = span;
+  const share = (ms: number): number => (totalMs === 0 ? 0 : (100 * ms) / totalMs);
+  const width = Math.max(share(durationMs), LEAST_WIDTH);
+  const tone = kind === 'model' ? 'bg-primary' : isError ? 'bg-destructive' : 'bg-success';
+  return (
+    <li className="grid grid-cols-[minmax(6rem,12rem)_minmax(0,1fr)] items-center gap-x-3 sm:grid-cols-[12rem_minmax(0,1fr)_5rem_10rem]">
+      <span className="truncate">
+        <span className="text-muted-foreground">{kind === 'model' ? 'Model' : 'Tool'}</span> {name}
+      </span>
+      <span aria-hidden className="relative h-3 rounded-sm bg-muted">
+        <span
+          className={cn('absolute inset-y-0 rounded-sm', tone)}
+          style={{ left: `${Math.min(share(startMs), 100 - width)}%`, width: `${width}%` }}
+        />
+      </span>
+      <span className="text-muted-foreground tabular-nums sm:text-right">
+        <span className="sr-only">
+          from {formatDuration(startMs)}, {isError && 'failed, '}
+        </span>
+        {formatDuration(durationMs)}
+      </span>
+      <span className="truncate text-muted-foreground tabular-nums">
+        {tokens && formatTokens(tokens)}
+      </span>
+    </li>
+  );
 }
 
-/** The link of a turn. */
-export const TurnLink = ({
-  sessionId,
-  turn,
-  tab,
-}: {
-  sessionId: string;
-  turn: number;
-  tab?: 'timeline';
-}) => (
-  <Link
-    to="/sessions/$sessionId"
-    params={{ sessionId }}
-    search={{ ...(tab && { tab }), turn }}
-    replace
-    preload={false}
-    resetScroll={false}
-    aria-label={`Link to turn ${turn}`}
-    className="-ml-1 rounded px-1 py-0.5 font-medium text-primary tabular-nums hover:underline"
-  >
-    #{turn}
-  </Link>
+/** What a turn did with its time. */
+const Spans = ({ input, waterfall }: { input: string; waterfall: Waterfall | undefined }) => (
+  <>
+    <p className="truncate">{input.slice(0, 200)}</p>
+    <ul className="grid gap-1 text-xs">
+      {waterfall?.spans.map((span, index) => (
+        <SpanRow key={index} span={span} totalMs={waterfall.durationMs} />
+      ))}
+    </ul>
+    {!waterfall?.spans.length && (
+      <p className="text-xs text-muted-foreground">No call has been recorded for this turn.</p>
+    )}
+  </>
 );
 
-/** Forks a session after a turn, and shows the fork. */
-function useFork(sessionId: string) {
+/** What can be done with a turn. */
+function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnProps) {
+  const [showsRequests, setShowsRequests] = useState(false);
+  const [key] = useState(newIdempotencyKey);
   const navigate = useNavigate();
   const client = useQueryClient();
-  const [key] = useState(newIdempotencyKey);
-  return useMutation({
-    mutationFn: (turn: number) =>
-      dataOf(
-        api.POST('/v1/sessions/{sessionId}/fork', {
-          params: {
-            path: { sessionId },
-            header: { 'Idempotency-Key': `${key}-${turn}` },
-          },
-          body: { at_turn: turn },
-        }),
-      ),
-    onSuccess: ({ session_id }) => {
+  const fork = useMutation({
+    mutationFn: () => {
+      const header = { 'Idempotency-Key': key };
+      const params = { path: { sessionId: session_id }, header };
+      return dataOf(api.POST('/v1/sessions/{sessionId}/fork', { params, body: { at_turn: turn } }));
+    },
+    onSuccess: ({ session_id: sessionId }) => {
       void client.invalidateQueries({ queryKey: ['sessions'] });
-      return navigate({ to: '/sessions/$sessionId', params: { sessionId: session_id } });
+      return navigate({ to: '/sessions/$sessionId', params: { sessionId } });
     },
   });
+  return (
+    <footer className="-ml-3 flex flex-wrap items-center">
+      {status !== 'running' && (
+        <>
+          <Button
+            variant="ghost"
+            size="small"
+            disabled={fork.isPending}
+            onClick={() => fork.mutate()}
+          >
+            <GitFork aria-hidden /> Fork here
+          </Button>
+          <Button asChild variant="ghost" size="small">
+            <Link to="/replays/new" search={{ session: session_id, turn }}>
+              <Repeat2 aria-hidden /> Replay here
+            </Link>
+          </Button>
+        </>
+      )}
+      <Button variant="ghost" size="small" onClick={() => setShowsRequests(true)}>
+        <FileJson aria-hidden /> Requests
+      </Button>
+      {fork.error && (
+        <p role="alert" className="text-destructive">
+          {fork.error.message}
+        </p>
+      )}
+      {showsRequests && (
+        <RequestsDialog
+          sessionId={session_id}
+          turn={turn}
+          onClose={() => setShowsRequests(false)}
+        />
+      )}
+    </footer>
+  );
 }
 
-interface TurnCardProps {
-  sessionId: string;
-  turn: Turn;
+interface TurnCardProps extends TimedTurn {
+  session: TurnProps['session'];
+  tab: 'transcript' | 'timeline';
   isTarget: boolean;
 }
 
-/** A turn: what was asked, the tools that were called, and the answer or why there is none. */
-export function TurnCard({ sessionId, turn, isTarget }: TurnCardProps) {
-  const [showsRequests, setShowsRequests] = useState(false);
-  const fork = useFork(sessionId);
-  const { status, output, reasoning } = turn;
-  const hasEnded = status !== 'running';
+/** A turn in the transcript or in the timeline. */
+export function TurnCard({ session, tab, turn, waterfall, isTarget }: TurnCardProps) {
+  const { session_id } = session;
+  const { started_at, ended_at, status, tokens, origin_session_id, finish_reason: reason } = turn;
+  const figures = [
+    turn.model,
+    tokens && formatTokens(tokens),
+    ended_at && formatDuration(Date.parse(ended_at) - Date.parse(started_at)),
+    reason !== 'stop' && reason,
+  ];
+  const common = { params: { sessionId: origin_session_id ?? session_id } };
   return (
     <article
       aria-label={`Turn ${turn.turn}`}
       aria-current={isTarget || undefined}
       className={cn(
-        'border-b border-l-2 border-l-transparent px-4 py-4 md:px-6',
+        'border-b border-l-2 border-l-transparent p-4 md:px-6',
         isTarget && 'border-l-primary bg-accent/40',
       )}
     >
-      <div className="mx-auto grid max-w-4xl gap-3">
+      <div className={cn('mx-auto grid gap-3', tab === 'transcript' && 'max-w-4xl')}>
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted-foreground">
-          <TurnLink sessionId={sessionId} turn={turn.turn} />
-          <Time value={turn.started_at} />
+          <Link
+            to="/sessions/$sessionId"
+            params={{ sessionId: session_id }}
+            search={{ ...(tab === 'timeline' && { tab }), turn: turn.turn }}
+            replace
+            preload={false}
+            resetScroll={false}
+            aria-label={`Link to turn ${turn.turn}`}
+            className={cn(LINK, '-ml-1 font-medium')}
+          >
+            #{turn.turn}
+          </Link>
+          <Time value={started_at} />
           {status !== 'completed' && (
             <Badge tone={TONES[status]} className="capitalize">
               {status}
             </Badge>
           )}
-          {turn.origin_session_id !== undefined && (
+          {origin_session_id !== undefined && (
             <Link
               to="/sessions/$sessionId"
-              params={{ sessionId: turn.origin_session_id }}
+              {...common}
               search={{ turn: turn.turn }}
-              className="text-primary hover:underline"
+              className={LINK}
             >
               Shared
             </Link>
           )}
-          <TurnFigures turn={turn} />
-        </header>
-        <div className="rounded-lg bg-muted px-3 py-2">
-          <p className="sr-only">Input</p>
-          <Plain text={turn.input} />
-        </div>
-        {turn.tool_calls.length > 0 && hasEnded && (
-          <div className="grid gap-1.5">
-            {turn.tool_calls.map((call) => (
-              <ToolCallDetails key={`${call.round} ${call.call_id}`} call={call} />
-            ))}
-          </div>
-        )}
-        {reasoning && (
-          <details>
-            <summary className="text-xs text-muted-foreground">Reasoning</summary>
-            <Plain text={reasoning} className="mt-1 text-muted-foreground" />
-          </details>
-        )}
-        {output !== null && (
-          <div>
-            <p className="sr-only">Answer</p>
-            <LongText text={output}>{(shown) => <Markdown text={shown} />}</LongText>
-          </div>
-        )}
-        {turn.error && <Failure error={turn.error} />}
-        {!hasEnded && <LiveOutput sessionId={sessionId} turn={turn.turn} />}
-        <footer className="-ml-3 flex flex-wrap">
-          {hasEnded && (
-            <>
-              <Button
-                variant="ghost"
-                size="small"
-                disabled={fork.isPending}
-                onClick={() => fork.mutate(turn.turn)}
-              >
-                <GitFork aria-hidden /> Fork here
-              </Button>
-              <Button asChild variant="ghost" size="small">
-                <Link to="/replays/new" search={{ session: sessionId, turn: turn.turn }}>
-                  <Repeat2 aria-hidden /> Replay here
-                </Link>
-              </Button>
-            </>
+          <span className="min-w-0 truncate tabular-nums">
+            {figures.filter(Boolean).join(' · ')}
+          </span>
+          {waterfall && (
+            <Link
+              to="/sessions/$sessionId"
+              {...common}
+              search={{ tab: 'events', event: waterfall.revisions[0] }}
+              className={LINK}
+            >
+              Events {waterfall.revisions.join('–')}
+            </Link>
           )}
-          <Button variant="ghost" size="small" onClick={() => setShowsRequests(true)}>
-            <FileJson aria-hidden /> Requests
-          </Button>
-        </footer>
-        {fork.error && (
-          <p role="alert" className="text-destructive">
-            {fork.error.message}
-          </p>
-        )}
-        {showsRequests && (
-          <TurnRequestsDialog
-            sessionId={sessionId}
-            turn={turn.turn}
-            onClose={() => setShowsRequests(false)}
-          />
+        </header>
+        {tab === 'timeline' ? (
+          <Spans input={turn.input} waterfall={waterfall} />
+        ) : (
+          <>
+            <Conversation session={session} turn={turn} />
+            <TurnActions session={session} turn={turn} />
+          </>
         )}
       </div>
     </article>

@@ -1,5 +1,3 @@
-import type { Tokens } from './waterfall.ts';
-
 const NUMBER = new Intl.NumberFormat();
 const SECONDS = new Intl.NumberFormat(undefined, { maximumFractionDigits: 1 });
 
@@ -13,23 +11,6 @@ export function formatDuration(ms: number): string {
   return `${NUMBER.format(Math.floor(seconds / 60))} min ${seconds % 60} s`;
 }
 
-export const formatTokens = ({ prompt, completion }: Tokens): string =>
-  `${NUMBER.format(prompt)} + ${NUMBER.format(completion)} tokens`;
-
-interface Price {
-  input_per_million: string;
-  output_per_million: string;
-  currency: string;
-}
-
-/** What tokens cost at a model's current price, such as `0.0012 USD`; undefined without a price. */
-export function formatTokenCost(
-  { prompt, completion }: Tokens,
-  price: Price | undefined,
-): string | undefined {
-  if (!price) return undefined;
-  const { input_per_million, output_per_million, currency } = price;
-  const cost =
-    (prompt * Number(input_per_million) + completion * Number(output_per_million)) / 1_000_000;
-  return `${cost.toLocaleString(undefined, { maximumSignificantDigits: 3 })} ${currency}`;
-}
+/** Tokens of the prompt and of the answer. */
+export const formatTokens = (tokens: { prompt: number; completion: number }): string =>
+  `${NUMBER.format(tokens.prompt)} + ${NUMBER.format(tokens.completion)} tokens`;

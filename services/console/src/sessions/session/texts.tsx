@@ -1,6 +1,6 @@
 import { Wrench } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
-import type { Schema } from '../../api/client.ts';
+import type { ChatToolCall } from '../../chat/thread/turnState.ts';
 import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { Badge } from '../../components/layout.tsx';
@@ -8,24 +8,21 @@ import { formatDuration, formatNumber } from './format.ts';
 
 const SHOWN_CHARACTERS = 8_000;
 
-/** A text of which the first part is shown until the reader wants the rest. */
-export function LongText({
-  text,
-  children,
-}: {
+interface LongTextProps {
   text: string;
   children: (shown: string) => ReactNode;
-}) {
-  const [isWhole, setWhole] = useState(false);
-  const isLong = text.length > SHOWN_CHARACTERS && !isWhole;
+}
+
+/** A text of which the first part is shown until the reader wants the rest. */
+export function LongText({ text, children }: LongTextProps) {
+  const [isWhole, setWhole] = useState(text.length <= SHOWN_CHARACTERS);
+  if (isWhole) return children(text);
   return (
     <>
-      {children(isLong ? text.slice(0, SHOWN_CHARACTERS) : text)}
-      {isLong && (
-        <Button variant="link" size="small" className="px-0" onClick={() => setWhole(true)}>
-          Show all {formatNumber(text.length)} characters
-        </Button>
-      )}
+      {children(text.slice(0, SHOWN_CHARACTERS))}
+      <Button variant="link" size="small" className="px-0" onClick={() => setWhole(true)}>
+        Show all {formatNumber(text.length)} characters
+      </Button>
     </>
   );
 }
@@ -33,33 +30,27 @@ export function LongText({
 /** A text as it was written. */
 export const Plain = ({ text, className }: { text: string; className?: string }) => (
   <LongText text={text}>
+    {(shown) => <p className={cn('wrap-anywhere whitespace-pre-wrap', className)}>{shown}</p>}
+  </LongText>
+);
+
+/** Code or JSON, which scrolls within its block. */
+export const Code = ({ label, text }: { label: string; text: string }) => (
+  <LongText text={text}>
     {(shown) => (
-      <p className={cn('break-words whitespace-pre-wrap [overflow-wrap:anywhere]', className)}>
+      <pre
+        tabIndex={0}
+        aria-label={label}
+        className="max-h-96 overflow-auto rounded-md bg-muted p-2.5 text-xs wrap-anywhere whitespace-pre-wrap"
+      >
         {shown}
-      </p>
+      </pre>
     )}
   </LongText>
 );
 
-const Code = ({ label, text }: { label: string; text: string }) => (
-  <div>
-    <p className="text-xs text-muted-foreground">{label}</p>
-    <LongText text={text}>
-      {(shown) => (
-        <pre
-          tabIndex={0}
-          aria-label={label}
-          className="mt-1 max-h-80 overflow-auto rounded-md bg-muted p-2 text-xs break-words whitespace-pre-wrap [overflow-wrap:anywhere]"
-        >
-          {shown}
-        </pre>
-      )}
-    </LongText>
-  </div>
-);
-
 /** A tool call; its arguments and result open on demand. */
-export const ToolCallDetails = ({ call }: { call: Schema<'ToolCall'> }) => (
+export const ToolCallDetails = ({ call }: { call: ChatToolCall }) => (
   <details className="rounded-md border">
     <summary className="flex min-h-8 items-center gap-2 px-2.5 py-1.5">
       <Wrench className="size-3.5 shrink-0 text-muted-foreground" aria-hidden />
@@ -69,9 +60,10 @@ export const ToolCallDetails = ({ call }: { call: Schema<'ToolCall'> }) => (
         {formatDuration(call.duration_ms)}
       </span>
     </summary>
-    <div className="grid gap-2 border-t p-2.5">
-      {call.reasoning !== undefined && <Code label="Reasoning" text={call.reasoning} />}
+    <div className="grid gap-1 border-t p-2.5 text-xs text-muted-foreground">
+      Arguments
       <Code label="Arguments" text={call.arguments} />
+      Result
       <Code label="Result" text={call.result} />
     </div>
   </details>

@@ -42,11 +42,8 @@ describe('the address of a session', () => {
     ],
     [{ event: 17 }, { tab: 'events', event: 17 }],
     [{ event: 0 }, { tab: 'events', event: 0 }],
-    [
-      { tab: 'events', json: true },
-      { tab: 'events', json: true },
-    ],
-    [{ tab: 'transcript', turn: 0, event: -1, json: 'yes' }, {}],
+    [{ tab: 'events' }, { tab: 'events' }],
+    [{ tab: 'transcript', turn: 0, event: -1 }, {}],
     [{ tab: 'other', turn: '1', event: 1.5 }, {}],
   ])('of %j shows %j', (search, shown) => {
     expect(parseSessionSearch(search)).toEqual(shown);

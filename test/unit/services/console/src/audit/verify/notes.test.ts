@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import {
-  cosignaturesOf,
   readCheckpoint,
   readKeys,
   requireSignature,
+  signersOf,
 } from '../../../../../../../services/console/src/audit/verify/notes.ts';
 import { Mismatch } from '../../../../../../../services/console/src/audit/verify/mismatch.ts';
 import { formatCheckpoint } from '../../../../../../../shared/transparency/tlog/checkpoint.ts';
@@ -52,13 +52,23 @@ test('accepts the signature of the log, once, and refuses another text, key or a
   );
 });
 
-test('says when each trusted witness cosigned, and which did not', async () => {
+test('says who signed, when each witness did, and whose signature is wrong, unknown or missing', async () => {
   const cosigned = NOTE + signatureLine(cosign(TEXT, witness, 1_767_225_600));
-  const twice = [...KEYS, ...KEYS];
-  expect(await cosignaturesOf(readCheckpoint(cosigned), twice)).toMatchObject([
-    { name: 'witness.example/w1', time: '2026-01-01T00:00:00.000Z' },
+  const time = '2026-01-01T00:00:00.000Z';
+  const log = { name: signer.key.name, role: 'Log' };
+  const cosigner = { name: 'witness.example/w1', role: 'Witness' };
+  const read = (note: string, keys = KEYS) => signersOf(readCheckpoint(note), keys);
+  expect(await read(cosigned, [...KEYS, ...KEYS])).toMatchObject([
+    { ...log, status: 'Valid' },
+    { ...cosigner, status: 'Valid', time },
   ]);
-  const forged = readCheckpoint(cosigned.replace('\n7\n', '\n8\n'));
-  expect(await cosignaturesOf(forged, KEYS)).toMatchObject([{ time: undefined }]);
-  expect(await cosignaturesOf(readCheckpoint(NOTE), KEYS)).toMatchObject([{ time: undefined }]);
+  expect(await read(cosigned.replace('\n7\n', '\n8\n'))).toMatchObject([
+    { ...log, status: 'Wrong' },
+    { ...cosigner, status: 'Wrong', time: undefined },
+  ]);
+  expect(await read(NOTE)).toMatchObject([log, { ...cosigner, status: 'Missing' }]);
+  expect(await read(cosigned, KEYS.slice(0, 1))).toMatchObject([
+    log,
+    { ...cosigner, status: 'Not checked: no key' },
+  ]);
 });

@@ -7,7 +7,7 @@ import {
   readKeys,
   type Checkpoint,
 } from '../../../../../../../services/console/src/audit/verify/notes.ts';
-import { tileHashes } from '../../../../../../../services/console/src/audit/verify/tiles.ts';
+import { tileHashes } from '../../../../../../../services/console/src/audit/verify/merkle.ts';
 import {
   checkpointVerifier,
   verifySession,

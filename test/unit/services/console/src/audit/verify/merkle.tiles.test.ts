@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import {
   pathOfTile,
   tileHashes,
-} from '../../../../../../../services/console/src/audit/verify/tiles.ts';
+} from '../../../../../../../services/console/src/audit/verify/merkle.ts';
 import { vectors } from '../../../../../../support/builders/vectors.ts';
 
 test('tiles have the paths that Go gives them', () => {

@@ -1,0 +1,95 @@
+import { useVirtualizer } from '@tanstack/react-virtual';
+import { useEffect, useEffectEvent, useRef, type ReactNode } from 'react';
+import { Skeleton } from '../components/layout.tsx';
+import { useListKeys } from '../components/useListKeys.ts';
+
+/** As close to its end, a list follows what is added. */
+const END_PX = 48;
+
+/** Entries on screen, from the first to the last (inclusive). */
+export interface EntryRange {
+  start: number;
+  end: number;
+}
+
+interface EntryListProps<Entry> {
+  label: string;
+  count: number;
+  /** Undefined while an entry is being loaded. */
+  entryAt: (index: number) => Entry | undefined;
+  /** The height of an entry before it is measured, in pixels. */
+  estimate: number;
+  /** The entry to show; changes scroll to it. */
+  target?: number | undefined;
+  /** Whether the list starts at its end and follows it while the reader is there. */
+  isFollowing?: boolean;
+  onRange: (range: EntryRange) => void;
+  children: (entry: Entry) => ReactNode;
+}
+
+/** A long list, of which only the entries on screen are in the document. */
+export function EntryList<Entry>({
+  label,
+  count,
+  entryAt,
+  estimate,
+  target,
+  isFollowing = false,
+  onRange,
+  children,
+}: EntryListProps<Entry>) {
+  const scroller = useRef<HTMLDivElement>(null);
+  const initial = Math.min(target ?? (isFollowing ? count - 1 : 0), count - 1);
+  const virtual = useVirtualizer({
+    count,
+    getScrollElement: () => scroller.current,
+    estimateSize: () => estimate,
+    initialOffset: () => Math.max(initial, 0) * estimate,
+    overscan: 4,
+    ...(isFollowing && { anchorTo: 'end', followOnAppend: true, scrollEndThreshold: END_PX }),
+    onChange: ({ range }) => range && onRange({ start: range.startIndex, end: range.endIndex }),
+  });
+  const hasStarted = useRef(false);
+  const showTarget = useEffectEvent(() => {
+    if (target !== undefined)
+      virtual.scrollToIndex(initial, { align: hasStarted.current ? 'auto' : 'start' });
+    else if (isFollowing && !hasStarted.current) virtual.scrollToEnd();
+    hasStarted.current = true;
+  });
+  useEffect(() => showTarget(), [target]);
+  useListKeys(scroller, count, (index) => virtual.scrollToIndex(index));
+  return (
+    <div
+      ref={scroller}
+      className="min-h-0 flex-1 overflow-y-auto"
+      tabIndex={0}
+      aria-label={label}
+      role="region"
+    >
+      <ol className="relative" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, start }) => {
+          const entry = entryAt(index);
+          return (
+            <li
+              key={index}
+              ref={virtual.measureElement}
+              data-index={index}
+              aria-setsize={count}
+              aria-posinset={index + 1}
+              className="absolute inset-x-0 top-0"
+              style={{ transform: `translateY(${start}px)` }}
+            >
+              {entry === undefined ? (
+                <div className="px-4 py-3 md:px-6" style={{ height: estimate }}>
+                  <Skeleton className="h-full" />
+                </div>
+              ) : (
+                children(entry)
+              )}
+            </li>
+          );
+        })}
+      </ol>
+    </div>
+  );
+}

@@ -1,0 +1,58 @@
+import { useQueries } from '@tanstack/react-query';
+import { useState, type ReactNode } from 'react';
+import { ErrorState } from '../../components/states.tsx';
+import { EntryList } from '../EntryList.tsx';
+
+/** Entries beyond the screen that are loaded as well. */
+const AHEAD = 5;
+
+interface NumberedListProps<Entry> {
+  label: string;
+  queryKey: readonly unknown[];
+  count: number;
+  pageSize: number;
+  /** Reads the entries from `start` up to `end` (exclusive). */
+  read: (start: number, end: number, signal: AbortSignal) => Promise<readonly Entry[]>;
+  /** The height of an entry before it is measured, in pixels. */
+  estimate: number;
+  /** The entry that the address names; without one the list starts at the end. */
+  target: number | undefined;
+  children: (entry: Entry) => ReactNode;
+}
+
+/** A list whose entries are numbered from 0, of which only the pages on screen are loaded. */
+export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
+  const { queryKey, count, pageSize, read, target, ...list } = props;
+  const [range, setRange] = useState(() => {
+    const initial = Math.min(target ?? count - 1, count - 1);
+    return { start: initial, end: initial };
+  });
+  const pageOf = (index: number): number =>
+    Math.floor(Math.min(Math.max(index, 0), count - 1) / pageSize);
+  const first = pageOf(range.start - AHEAD);
+  const results = useQueries({
+    queries: Array.from({ length: pageOf(range.end + AHEAD) - first + 1 }, (_, at) => ({
+      queryKey: [...queryKey, first + at],
+      queryFn: ({ signal }: { signal: AbortSignal }) => {
+        const start = (first + at) * pageSize;
+        return read(start, Math.min(start + pageSize, count), signal);
+      },
+      // Recorded entries do not change: the view invalidates them when the session does.
+      staleTime: Infinity,
+      gcTime: 30_000,
+    })),
+  });
+  const failed = results.find(({ error }) => error !== null);
+  if (failed && results.every(({ data }) => data === undefined))
+    return <ErrorState error={failed.error} onRetry={() => void failed.refetch()} />;
+  return (
+    <EntryList
+      {...list}
+      count={count}
+      target={target}
+      isFollowing
+      onRange={setRange}
+      entryAt={(index) => results[Math.floor(index / pageSize) - first]?.data?.[index % pageSize]}
+    />
+  );
+}
