@@ -1,5 +1,4 @@
 /** One session: transcript, timeline, events, and what can be done with them. */
-import { readFile } from 'node:fs/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startConsoleBrowser, type ConsolePage } from '../support/browser/console.ts';
 import { XSS_PAYLOADS } from '../support/browser/xssPayloads.ts';
@@ -168,21 +167,6 @@ describeInBrowser('a session', () => {
     await page.goBack();
     await page.getByRole('link', { name: 'Continue in chat' }).click();
     await page.waitForURL(`**/console/chat/${agent}?sessions=${session}`);
-  });
-
-  test.each([
-    ['Report (HTML)', 'report.html', '<!doctype html>'],
-    ['Events (JSON lines)', 'events.jsonl', '{"'],
-    ['OpenAI chat', 'openai-chat.jsonl', '{"'],
-  ])('is downloaded as %s', async (label, file, begin) => {
-    const page = await browser!.open(`/sessions/${session}`, { service });
-    await page.getByRole('button', { name: 'Download' }).click();
-    const downloading = page.waitForEvent('download');
-    await page.getByRole('button', { name: label }).click();
-    const download = await downloading;
-    expect(download.suggestedFilename()).toBe(`${session}-${file}`);
-    expect((await readFile(await download.path(), 'utf8')).startsWith(begin)).toBe(true);
-    expect(page.problems).toEqual([]);
   });
 
   test('says so when there is none', async () => {

@@ -6,13 +6,7 @@ import { useListKeys } from '../components/useListKeys.ts';
 /** As close to its end, a list follows what is added. */
 const END_PX = 48;
 
-/** Entries on screen, from the first to the last (inclusive). */
-export interface EntryRange {
-  start: number;
-  end: number;
-}
-
-interface EntryListProps<Entry> {
+export interface EntryListProps<Entry> {
   label: string;
   count: number;
   /** Undefined while an entry is being loaded. */
@@ -23,7 +17,8 @@ interface EntryListProps<Entry> {
   target?: number | undefined;
   /** Whether the list starts at its end and follows it while the reader is there. */
   isFollowing?: boolean;
-  onRange: (range: EntryRange) => void;
+  /** Gets the first and the last entry on screen. */
+  onRange: (range: { start: number; end: number }) => void;
   children: (entry: Entry) => ReactNode;
 }
 

@@ -1,5 +1,5 @@
-import { Pause, Play } from 'lucide-react';
 import { useNavigate, useSearch } from '@tanstack/react-router';
+import { Pause, Play } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '../components/Button.tsx';
 import { View } from '../components/layout.tsx';
@@ -12,12 +12,10 @@ export function SessionsView() {
   const filters = useSearch({ from: '/sessions' });
   const navigate = useNavigate({ from: '/sessions' });
   const [isLive, setLive] = useState(true);
-  const [known, setKnown] = useState<string>();
   const setFilters = (next: SessionFilters): void => void navigate({ search: next, replace: true });
   return (
     <View
       title="Sessions"
-      description={<span aria-live="polite">{known ?? '\u00a0'}</span>}
       className="flex flex-col overflow-hidden p-0 md:p-0"
       actions={
         <Button variant="outline" size="small" onClick={() => setLive(!isLive)}>
@@ -31,7 +29,6 @@ export function SessionsView() {
         key={JSON.stringify(filters)}
         filters={filters}
         isLive={isLive}
-        onCount={setKnown}
         onReset={() => setFilters({})}
       />
     </View>

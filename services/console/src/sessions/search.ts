@@ -17,14 +17,11 @@ export interface SessionFilters extends Partial<Record<(typeof TEXT_FILTERS)[num
   status?: (typeof STATUSES)[number];
   outcome?: (typeof OUTCOMES)[number];
   label?: string[];
-  order?: 'oldest';
 }
 
 /** The text of a value that the router may have read as a number. */
 const textOf = (value: unknown): string | undefined =>
-  typeof value === 'number' || (typeof value === 'string' && value !== '')
-    ? String(value)
-    : undefined;
+  typeof value === 'number' || typeof value === 'string' ? String(value) || undefined : undefined;
 
 const numberOf = (value: unknown, least: number): number | undefined =>
   Number.isSafeInteger(value) && (value as number) >= least ? (value as number) : undefined;
@@ -35,14 +32,13 @@ const defined = <Members extends object>(members: Members): Members =>
 
 /** The filters in an address. Omits values that no filter has. */
 export function parseListSearch(search: Search): SessionFilters {
-  const { label, status, outcome, order } = search;
+  const { label, status, outcome } = search;
   const labels = (Array.isArray(label) ? label : [label]).flatMap((each) => textOf(each) ?? []);
   return defined({
     ...Object.fromEntries(TEXT_FILTERS.map((name) => [name, textOf(search[name])])),
     status: STATUSES.find((each) => each === status),
     outcome: OUTCOMES.find((each) => each === outcome),
     label: labels.length > 0 ? labels : undefined,
-    order: order === 'oldest' ? order : undefined,
   } as SessionFilters);
 }
 
@@ -57,9 +53,9 @@ export interface SessionSearch {
 /** The parts of a session's address. An event is shown in the event history. */
 export function parseSessionSearch({ tab, turn, event }: Search): SessionSearch {
   const revision = numberOf(event, 0);
+  const shown = revision === undefined ? tab : 'events';
   return defined({
-    tab:
-      revision !== undefined || tab === 'events' ? 'events' : tab === 'timeline' ? tab : undefined,
+    tab: shown === 'events' || shown === 'timeline' ? shown : undefined,
     turn: numberOf(turn, 1),
     event: revision,
   } as SessionSearch);

@@ -4,29 +4,21 @@ import { api, pageOf, type ListPage, type Schema } from '../api/client.ts';
 import { EMPTY_INDEX, notePage, pagesWithin, type IndexedPage } from './pageIndex.ts';
 import type { SessionFilters } from './search.ts';
 
-export type ListedSession = Schema<'ListedSession'>;
+type ListedSession = Schema<'ListedSession'>;
 type SessionPage = ListPage<ListedSession> & { index: Schema<'IndexLag'> | undefined };
 
 const PAGE_ROWS = 200;
-/** Pages that are kept beside those on screen. */
-const KEPT_PAGES = 10;
+/** Pages that are no longer on screen are kept so long. */
+const KEPT_MS = 10_000;
 const ROWS_REFRESH_MS = 5_000;
 const NEW_SESSIONS_REFRESH_MS = 2_000;
 const MOST_NEW = 100;
-const PAGES_KEY = ['sessions', 'page'];
 
-type Query = SessionFilters & { after?: string; limit: number };
+type Query = SessionFilters & { after?: string; limit: number; order?: 'oldest' };
 
 async function readPage(query: Query, signal: AbortSignal): Promise<SessionPage> {
   const answer = api.GET('/v1/sessions', { params: { query }, signal });
   return { ...(await pageOf(answer)), index: (await answer).data!.index };
-}
-
-/** The earlier of the end of the filter and the time right after `first` began. */
-function untilFirst(first: ListedSession, { created_to }: SessionFilters): string {
-  const until = new Date(Date.parse(first.created_at) + 1).toISOString();
-  const to = created_to === undefined ? NaN : Date.parse(created_to);
-  return to < Date.parse(until) ? created_to! : until;
 }
 
 /** The query of a page. `generation` tells the lists apart that began with other sessions. */
@@ -34,28 +26,19 @@ const pageQuery = (
   client: QueryClient,
   { filters, generation, after }: { filters: SessionFilters; generation: number; after?: string },
 ) => {
-  const queryKey = [...PAGES_KEY, filters, generation, after ?? ''];
+  const queryKey = ['sessions', 'page', filters, generation, after ?? ''];
   return {
     queryKey,
     queryFn: ({ signal }: { signal: AbortSignal }) => {
       const query: Query = { ...filters, limit: PAGE_ROWS, ...(after !== undefined && { after }) };
       // Sessions that began since then would move the rows that the reader looks at.
-      const first = client.getQueryData<SessionPage>(queryKey)?.rows[0];
-      const isPinned = first && after === undefined && filters.order !== 'oldest';
-      return readPage(
-        isPinned ? { ...query, created_to: untilFirst(first, filters) } : query,
-        signal,
-      );
+      const first = client.getQueryData<SessionPage>(queryKey)?.rows[0]?.created_at;
+      if (first === undefined || after !== undefined) return readPage(query, signal);
+      const created_to = new Date(Date.parse(first) + 1).toISOString();
+      return readPage({ ...query, created_to }, signal);
     },
   };
 };
-
-/** Removes the pages that were read first and are not on screen. */
-function removeOldPages(client: QueryClient): void {
-  const unused = client.getQueryCache().findAll({ queryKey: PAGES_KEY, type: 'inactive' });
-  const oldest = unused.toSorted((a, b) => a.state.dataUpdatedAt - b.state.dataUpdatedAt);
-  for (const query of oldest.slice(0, -KEPT_PAGES)) client.getQueryCache().remove(query);
-}
 
 interface Options {
   filters: SessionFilters;
@@ -68,7 +51,7 @@ interface Options {
 }
 
 /**
- * The sessions of a list, of which only the pages on screen and a few more are in memory: the rest
+ * The sessions of a list, of which only the pages on screen are kept in memory: the rest
  * is known by its cursors. New sessions come in while the list is live and at its start; otherwise
  * they are counted.
  */
@@ -82,6 +65,7 @@ export function useSessionPages({ filters, range, isLive, isAtStart }: Options) 
       ...pageQuery(client, { filters, generation, ...(after !== undefined && { after }) }),
       refetchInterval: isLive ? ROWS_REFRESH_MS : (false as const),
       staleTime: isLive ? ROWS_REFRESH_MS : Infinity,
+      gcTime: KEPT_MS,
     })),
   });
   const loaded = wanted.map((page, at): [IndexedPage, SessionPage | undefined] => [
@@ -95,7 +79,6 @@ export function useSessionPages({ filters, range, isLive, isAtStart }: Options) 
     // The page and its data change together.
     // eslint-disable-next-line react-hooks/exhaustive-deps
   }, [latest[0], latest[1]]);
-  useEffect(() => removeOldPages(client), [client, wanted[0]!.start]);
 
   const [newest, setNewest] = useState<ListedSession>();
   const first = wanted[0]!.start === 0 ? results[0]!.data?.rows[0] : undefined;
@@ -104,7 +87,7 @@ export function useSessionPages({ filters, range, isLive, isAtStart }: Options) 
     queryKey: ['sessions', 'new', filters, newest?.session_id],
     queryFn: ({ signal }) =>
       readPage({ ...filters, order: 'oldest', after: newest!.session_id, limit: MOST_NEW }, signal),
-    enabled: newest !== undefined && filters.order !== 'oldest',
+    enabled: newest !== undefined,
     refetchInterval: NEW_SESSIONS_REFRESH_MS,
     gcTime: 0,
   });
@@ -124,12 +107,12 @@ export function useSessionPages({ filters, range, isLive, isAtStart }: Options) 
   return {
     count: index.count,
     isComplete: index.isComplete,
-    isLoading: index.count === 0 && results[0]!.isPending,
     error: results.find(({ error }) => error !== null)?.error,
     retry: () => results.forEach(({ error, refetch }) => error && void refetch()),
     /** Until when the index of words is complete, where it lags behind. */
     lag: results.find(({ data }) => data?.index)?.data?.index?.complete_until,
     newCount: takesNew ? 0 : newCount,
+    generation,
     hasMoreNew: fresh?.next !== undefined,
     showNew,
     rowAt(at: number): ListedSession | undefined {

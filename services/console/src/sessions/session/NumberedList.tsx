@@ -1,26 +1,25 @@
 import { useQueries } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useState } from 'react';
 import { ErrorState } from '../../components/states.tsx';
-import { EntryList } from '../EntryList.tsx';
+import { EntryList, type EntryListProps } from '../EntryList.tsx';
 
 /** Entries beyond the screen that are loaded as well. */
 const AHEAD = 5;
 
-interface NumberedListProps<Entry> {
-  label: string;
+interface NumberedListProps<Entry> extends Omit<
+  EntryListProps<Entry>,
+  'entryAt' | 'onRange' | 'isFollowing'
+> {
   queryKey: readonly unknown[];
-  count: number;
   pageSize: number;
   /** Reads the entries from `start` up to `end` (exclusive). */
   read: (start: number, end: number, signal: AbortSignal) => Promise<readonly Entry[]>;
-  /** The height of an entry before it is measured, in pixels. */
-  estimate: number;
-  /** The entry that the address names; without one the list starts at the end. */
-  target: number | undefined;
-  children: (entry: Entry) => ReactNode;
 }
 
-/** A list whose entries are numbered from 0, of which only the pages on screen are loaded. */
+/**
+ * A list whose entries are numbered from 0, of which only the pages on screen are loaded. Without a
+ * target it starts at its end.
+ */
 export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
   const { queryKey, count, pageSize, read, target, ...list } = props;
   const [range, setRange] = useState(() => {

@@ -1,65 +1,14 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { Download, MessageSquare, Repeat2, ShieldCheck, Square } from 'lucide-react';
-import { useState } from 'react';
-import { api, apiFetch, dataOf, type Schema } from '../../api/client.ts';
+import { MessageSquare, Repeat2, ShieldCheck, Square } from 'lucide-react';
+import { api, dataOf, type Schema } from '../../api/client.ts';
 import { Button } from '../../components/Button.tsx';
-import { Dialog } from '../../components/Dialog.tsx';
-
-const Problem = ({ error }: { error: Error | null }) =>
-  error && (
-    <p role="alert" className="text-destructive">
-      {error.message}
-    </p>
-  );
-
-/** What a session can be downloaded as: the name, the path of the request, the end of the file. */
-const DOWNLOADS = [
-  ['Report (HTML)', 'report', 'report.html'],
-  ['Events (JSON lines)', 'export?format=events', 'events.jsonl'],
-  ['OpenAI chat', 'export?format=openai-chat', 'openai-chat.jsonl'],
-  ['OpenTelemetry', 'export?format=otel', 'otel.jsonl'],
-  ['Inspect AI', 'export?format=inspect', 'inspect.jsonl'],
-  ['ATIF', 'export?format=atif', 'atif.jsonl'],
-] as const;
-
-/** Downloads a session in a format of the reader's choice. */
-function DownloadDialog({ id, onClose }: { id: string; onClose: () => void }) {
-  const save = useMutation({
-    // A link could not send the key.
-    mutationFn: async ([, path, file]: (typeof DOWNLOADS)[number]) => {
-      const request = new Request(new URL(`/v1/sessions/${id}/${path}`, location.origin));
-      const href = URL.createObjectURL(await (await apiFetch(request)).blob());
-      const download = `${id}-${file}`;
-      Object.assign(document.createElement('a'), { href, download }).click();
-      URL.revokeObjectURL(href);
-    },
-    onSuccess: onClose,
-  });
-  return (
-    <Dialog title="Download" isOpen onClose={onClose}>
-      <div className="grid gap-2 sm:grid-cols-2">
-        {DOWNLOADS.map((each) => (
-          <Button
-            key={each[0]}
-            variant="outline"
-            disabled={save.isPending}
-            onClick={() => save.mutate(each)}
-          >
-            {each[0]}
-          </Button>
-        ))}
-        <Problem error={save.error} />
-      </div>
-    </Dialog>
-  );
-}
+import { Alert } from '../../components/states.tsx';
 
 /** What can be done with a session. */
 export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
   const { session_id, agent_id, status, turn_count } = session;
   const client = useQueryClient();
-  const [isDownloading, setDownloading] = useState(false);
   const cancel = useMutation({
     mutationFn: () => {
       const params = { path: { sessionId: session_id } };
@@ -71,7 +20,7 @@ export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
   const look = { variant: 'outline', size: 'small' } as const;
   return (
     <>
-      <Problem error={cancel.error} />
+      {cancel.error && <Alert title={cancel.error.message} />}
       {status === 'running' && (
         <Button
           {...look}
@@ -103,10 +52,6 @@ export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
           <ShieldCheck aria-hidden /> Verify
         </Link>
       </Button>
-      <Button {...look} onClick={() => setDownloading(true)}>
-        <Download aria-hidden /> Download
-      </Button>
-      {isDownloading && <DownloadDialog id={session_id} onClose={() => setDownloading(false)} />}
     </>
   );
 }

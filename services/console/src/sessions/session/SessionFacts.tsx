@@ -46,6 +46,16 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
             <SessionLink id={forked_from.session_id} turn={forked_from.turn} />,
           ],
           replay && ['Replay of', <SessionLink id={replay.session_id} />],
+          labels.length > 0 && [
+            'Labels',
+            labels.map(([name, value]) => (
+              <Link key={name} to="/sessions" search={{ label: [`${name}:${value}`] }}>
+                <Badge className="mr-1 max-w-full truncate hover:bg-accent">
+                  {name}: {value}
+                </Badge>
+              </Link>
+            )),
+          ],
           ['Id', <code>{session.session_id}</code>],
         ]}
       />
@@ -53,21 +63,6 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
         <p className="text-warning">
           Turns that this fork shares were erased. The transcript begins after them.
         </p>
-      )}
-      {labels.length > 0 && (
-        <ul aria-label="Labels" className="flex flex-wrap gap-1">
-          {labels.map(([name, value]) => (
-            <li key={name} className="max-w-full">
-              <Link to="/sessions" search={{ label: [`${name}:${value}`] }}>
-                <Badge className="max-w-full hover:bg-accent">
-                  <span className="truncate">
-                    {name}: {value}
-                  </span>
-                </Badge>
-              </Link>
-            </li>
-          ))}
-        </ul>
       )}
     </div>
   );

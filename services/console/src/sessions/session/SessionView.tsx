@@ -11,14 +11,16 @@ import { EventRow } from './EventRow.tsx';
 import { NumberedList } from './NumberedList.tsx';
 import { SessionActions } from './SessionActions.tsx';
 import { SessionFacts } from './SessionFacts.tsx';
-import { readEventsBetween, readTurnsFor, sessionQuery } from './sessionQueries.ts';
+import { readSessionEvents, readTurns, sessionQuery } from './sessionQueries.ts';
 import { TurnCard } from './TurnCard.tsx';
 
-const TABS = { transcript: 'Transcript', timeline: 'Timeline', events: 'Events' } as const;
-const PAGE_TURNS = 20;
-const PAGE_EVENTS = 100;
-/** The height of an entry before it is measured, in pixels. */
-const ESTIMATES = { transcript: 260, timeline: 130, events: 41 } as const;
+/** The parts of a session: name, and the height of an entry before it is measured, in pixels. */
+const TABS = {
+  transcript: ['Transcript', 260],
+  timeline: ['Timeline', 130],
+  events: ['Events', 41],
+} as const;
+type Tab = keyof typeof TABS;
 
 /** One session: its transcript, what its turns did with their time, and its events. */
 export function SessionView() {
@@ -36,6 +38,13 @@ export function SessionView() {
     known.current = state;
   }, [client, sessionId, revision]);
   const session = query.data?.session;
+  const listOf = (shown: Tab) => ({
+    label: TABS[shown][0],
+    queryKey: ['session', sessionId, 'entries', shown === 'events' ? shown : 'turns'],
+    estimate: TABS[shown][1],
+    // The account's audit records each read of events.
+    pageSize: shown === 'events' ? 100 : 20,
+  });
   const isErased = query.error instanceof ApiError && query.error.code === 'session_erased';
   return (
     <View
@@ -62,7 +71,7 @@ export function SessionView() {
             <>
               <SessionFacts session={loaded} />
               <nav aria-label="Parts of the session" className="flex gap-1 border-b px-3 md:px-5">
-                {(Object.keys(TABS) as (keyof typeof TABS)[]).map((each) => (
+                {(Object.keys(TABS) as Tab[]).map((each) => (
                   <Link
                     key={each}
                     to="/sessions/$sessionId"
@@ -77,21 +86,16 @@ export function SessionView() {
                       each === tab && 'border-primary font-medium text-foreground',
                     )}
                   >
-                    {TABS[each]}
+                    {TABS[each][0]}
                   </Link>
                 ))}
               </nav>
               {tab === 'events' ? (
                 <NumberedList
                   key={sessionId}
-                  label={TABS[tab]}
-                  queryKey={['session', sessionId, 'entries', tab]}
+                  {...listOf('events')}
                   count={loaded.revision + 1}
-                  pageSize={PAGE_EVENTS}
-                  read={(from, end, signal) =>
-                    readEventsBetween(sessionId, { from, to: end - 1 }, signal)
-                  }
-                  estimate={ESTIMATES[tab]}
+                  read={(from, to, signal) => readSessionEvents(sessionId, { from, to }, signal)}
                   target={event}
                 >
                   {(each) => (
@@ -109,23 +113,19 @@ export function SessionView() {
               ) : (
                 <NumberedList
                   key={`${sessionId} ${tab}`}
-                  label={TABS[tab]}
-                  queryKey={['session', sessionId, 'entries', tab]}
+                  {...listOf(tab)}
                   count={loaded.turn_count - first + 1}
-                  pageSize={PAGE_TURNS}
-                  read={(start, end, signal) => {
-                    const range = { sessionId, from: first + start, to: first + end - 1 };
-                    return readTurnsFor(tab, range, signal);
-                  }}
-                  estimate={ESTIMATES[tab]}
-                  target={turn === undefined ? undefined : Math.max(turn - first, 0)}
+                  read={(start, end, signal) =>
+                    readTurns(sessionId, { from: first + start, to: first + end }, signal)
+                  }
+                  target={turn && Math.max(turn - first, 0)}
                 >
-                  {(timed) => (
+                  {(each) => (
                     <TurnCard
                       session={loaded}
                       tab={tab}
-                      isTarget={timed.turn.turn === turn}
-                      {...timed}
+                      turn={each}
+                      isTarget={each.turn === turn}
                     />
                   )}
                 </NumberedList>

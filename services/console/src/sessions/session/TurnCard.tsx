@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
 import { FileJson, GitFork, Repeat2 } from 'lucide-react';
 import { useEffect, useEffectEvent, useState } from 'react';
@@ -9,13 +9,14 @@ import { Round } from '../../chat/thread/TurnMessage.tsx';
 import { isOpen, turnOfTranscript } from '../../chat/thread/turnState.ts';
 import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
-import { Badge } from '../../components/layout.tsx';
+import { Badge, Skeleton } from '../../components/layout.tsx';
+import { Alert } from '../../components/states.tsx';
 import { Time } from '../../components/Time.tsx';
 import { formatDuration, formatTokens } from './format.ts';
-import { RequestsDialog } from './RequestsDialog.tsx';
-import type { TimedTurn, Turn } from './sessionQueries.ts';
+import { TurnRequestsDialog } from './TurnRequestsDialog.tsx';
+import { waterfallQuery, type Turn } from './sessionQueries.ts';
 import { Plain } from './texts.tsx';
-import type { Span, Waterfall } from './waterfall.ts';
+import type { Span } from './waterfall.ts';
 
 const TONES = {
   completed: 'neutral',
@@ -118,19 +119,33 @@ function SpanRow({ span, totalMs }: { span: Span; totalMs: number }) {
 }
 
 /** What a turn did with its time. */
-const Spans = ({ input, waterfall }: { input: string; waterfall: Waterfall | undefined }) => (
-  <>
-    <p className="truncate">{input.slice(0, 200)}</p>
-    <ul className="grid gap-1 text-xs">
-      {waterfall?.spans.map((span, index) => (
-        <SpanRow key={index} span={span} totalMs={waterfall.durationMs} />
-      ))}
-    </ul>
-    {!waterfall?.spans.length && (
-      <p className="text-xs text-muted-foreground">No call has been recorded for this turn.</p>
-    )}
-  </>
-);
+function Spans({ session: { session_id }, turn }: TurnProps) {
+  const { data: waterfall } = useQuery(waterfallQuery(session_id, turn));
+  if (waterfall === undefined) return <Skeleton className="h-8" />;
+  return (
+    <>
+      {waterfall?.spans.length ? (
+        <ul className="grid gap-1 text-xs">
+          {waterfall.spans.map((span, index) => (
+            <SpanRow key={index} span={span} totalMs={waterfall.durationMs} />
+          ))}
+        </ul>
+      ) : (
+        <p className="text-xs text-muted-foreground">No call has been recorded for this turn.</p>
+      )}
+      {waterfall && (
+        <Link
+          to="/sessions/$sessionId"
+          params={{ sessionId: turn.origin_session_id ?? session_id }}
+          search={{ tab: 'events', event: waterfall.revisions[0] }}
+          className={cn(LINK, '-ml-1 w-fit text-xs')}
+        >
+          Events {waterfall.revisions.join('–')}
+        </Link>
+      )}
+    </>
+  );
+}
 
 /** What can be done with a turn. */
 function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnProps) {
@@ -171,13 +186,9 @@ function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnPr
       <Button variant="ghost" size="small" onClick={() => setShowsRequests(true)}>
         <FileJson aria-hidden /> Requests
       </Button>
-      {fork.error && (
-        <p role="alert" className="text-destructive">
-          {fork.error.message}
-        </p>
-      )}
+      {fork.error && <Alert title={fork.error.message} />}
       {showsRequests && (
-        <RequestsDialog
+        <TurnRequestsDialog
           sessionId={session_id}
           turn={turn}
           onClose={() => setShowsRequests(false)}
@@ -187,14 +198,13 @@ function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnPr
   );
 }
 
-interface TurnCardProps extends TimedTurn {
-  session: TurnProps['session'];
+interface TurnCardProps extends TurnProps {
   tab: 'transcript' | 'timeline';
   isTarget: boolean;
 }
 
 /** A turn in the transcript or in the timeline. */
-export function TurnCard({ session, tab, turn, waterfall, isTarget }: TurnCardProps) {
+export function TurnCard({ session, tab, turn, isTarget }: TurnCardProps) {
   const { session_id } = session;
   const { started_at, ended_at, status, tokens, origin_session_id, finish_reason: reason } = turn;
   const figures = [
@@ -203,7 +213,6 @@ export function TurnCard({ session, tab, turn, waterfall, isTarget }: TurnCardPr
     ended_at && formatDuration(Date.parse(ended_at) - Date.parse(started_at)),
     reason !== 'stop' && reason,
   ];
-  const common = { params: { sessionId: origin_session_id ?? session_id } };
   return (
     <article
       aria-label={`Turn ${turn.turn}`}
@@ -236,7 +245,7 @@ export function TurnCard({ session, tab, turn, waterfall, isTarget }: TurnCardPr
           {origin_session_id !== undefined && (
             <Link
               to="/sessions/$sessionId"
-              {...common}
+              params={{ sessionId: origin_session_id }}
               search={{ turn: turn.turn }}
               className={LINK}
             >
@@ -246,19 +255,12 @@ export function TurnCard({ session, tab, turn, waterfall, isTarget }: TurnCardPr
           <span className="min-w-0 truncate tabular-nums">
             {figures.filter(Boolean).join(' · ')}
           </span>
-          {waterfall && (
-            <Link
-              to="/sessions/$sessionId"
-              {...common}
-              search={{ tab: 'events', event: waterfall.revisions[0] }}
-              className={LINK}
-            >
-              Events {waterfall.revisions.join('–')}
-            </Link>
-          )}
         </header>
         {tab === 'timeline' ? (
-          <Spans input={turn.input} waterfall={waterfall} />
+          <>
+            <p className="truncate">{turn.input.slice(0, 200)}</p>
+            <Spans session={session} turn={turn} />
+          </>
         ) : (
           <>
             <Conversation session={session} turn={turn} />

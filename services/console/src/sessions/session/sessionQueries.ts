@@ -1,6 +1,6 @@
 import { queryOptions } from '@tanstack/react-query';
 import { api, dataOf, type Schema } from '../../api/client.ts';
-import { isEnd, waterfalls, type TurnEvent, type Waterfall } from './waterfall.ts';
+import { isEnd, waterfallOf, type TurnEvent } from './waterfall.ts';
 
 export type Turn = Schema<'Turn'>;
 export type SessionEvent = Schema<'SessionEvent'>;
@@ -10,23 +10,20 @@ const AFTER_ALL_TURNS = 2_147_483_647;
 const RUNNING_REFRESH_MS = 1_500;
 const IDLE_REFRESH_MS = 5_000;
 const EVENT_PAGE = 200;
-/** Events of a page of turns are read in at most so many requests. */
+/** Events of a turn are read in at most so many requests. */
 const MOST_EVENT_PAGES = 50;
 
-interface TranscriptQuery {
+interface PageQuery {
   limit: number;
   after?: number;
   at_turn?: number;
   reasoning?: boolean;
 }
-const readTranscript = (sessionId: string, query: TranscriptQuery, signal: AbortSignal) =>
+
+const readTranscript = (sessionId: string, query: PageQuery, signal: AbortSignal) =>
   dataOf(api.GET('/v1/sessions/{sessionId}', { params: { path: { sessionId }, query }, signal }));
 
-const readEventPage = (
-  sessionId: string,
-  query: { limit: number; after?: number },
-  signal: AbortSignal,
-) =>
+const readEventPage = (sessionId: string, query: PageQuery, signal: AbortSignal) =>
   dataOf(
     api.GET('/v1/sessions/{sessionId}/events', { params: { path: { sessionId }, query }, signal }),
   );
@@ -51,11 +48,15 @@ interface Bounds {
   to: number;
 }
 
-/** The turns `from` up to `to` (inclusive). A page of the API may have fewer than it could. */
-async function readTurns(sessionId: string, { from, to }: Bounds, signal: AbortSignal) {
+/** The turns `from` up to `to` (exclusive). A page of the API may have fewer than it could. */
+export async function readTurns(
+  sessionId: string,
+  { from, to }: Bounds,
+  signal: AbortSignal,
+): Promise<Turn[]> {
   const turns: Turn[] = [];
-  for (let after = from - 1; after < to; after = turns.at(-1)!.turn) {
-    const query = { after, limit: to - after, reasoning: true };
+  for (let next = from; next < to; next = turns.at(-1)!.turn + 1) {
+    const query = { after: next - 1, limit: to - next, reasoning: true };
     const page = await readTranscript(sessionId, query, signal);
     if (page.turns.length === 0) break;
     turns.push(...page.turns);
@@ -63,22 +64,13 @@ async function readTurns(sessionId: string, { from, to }: Bounds, signal: AbortS
   return turns;
 }
 
-/** The events with the revisions `from` up to `to` (inclusive). */
-export async function readEventsBetween(
+/** The events with the revisions `from` up to `to` (exclusive), at most 200. */
+export const readSessionEvents = (
   sessionId: string,
   { from, to }: Bounds,
   signal: AbortSignal,
-): Promise<SessionEvent[]> {
-  const events: SessionEvent[] = [];
-  for (let next = from; next <= to; next = events.at(-1)!.revision + 1) {
-    const limit = Math.min(to - next + 1, EVENT_PAGE);
-    const query = { limit, ...(next > 0 && { after: next - 1 }) };
-    const page = await readEventPage(sessionId, query, signal);
-    if (page.length === 0) break;
-    events.push(...page);
-  }
-  return events;
-}
+): Promise<SessionEvent[]> =>
+  readEventPage(sessionId, { limit: to - from, ...(from > 0 && { after: from - 1 }) }, signal);
 
 /** The revision after which a turn begins in the stream of the session that recorded it. */
 async function revisionBefore(sessionId: string, turn: Turn, signal: AbortSignal): Promise<number> {
@@ -90,48 +82,30 @@ async function revisionBefore(sessionId: string, turn: Turn, signal: AbortSignal
   return at && at.origin_session_id === turn.origin_session_id ? at.revision : 0;
 }
 
-/** The events of turns that one session recorded, from the first of them to the end of the last. */
-async function readEventsOfTurns(sessionId: string, turns: readonly Turn[], signal: AbortSignal) {
-  const recordedBy = turns[0]!.origin_session_id ?? sessionId;
-  const last = turns.at(-1)!.turn;
-  const events: TurnEvent[] = [];
-  let after = await revisionBefore(sessionId, turns[0]!, signal);
-  for (let page = 0; page < MOST_EVENT_PAGES; page += 1) {
-    const rows = (await readEventPage(
-      recordedBy,
-      { limit: EVENT_PAGE, after },
-      signal,
-    )) as TurnEvent[];
-    events.push(...rows);
-    const isBeyond = rows.some(
-      (event) => event.data.turn! > last || (event.data.turn === last && isEnd(event)),
-    );
-    if (isBeyond || rows.length === 0) break;
-    after = rows.at(-1)!.revision;
-  }
-  return events;
-}
-
-/** A turn, and in the timeline what it did with its time. */
-export interface TimedTurn {
-  turn: Turn;
-  waterfall?: Waterfall | undefined;
-}
-
-/** Reads the turns `from` up to `to` (inclusive) as a tab shows them. */
-export async function readTurnsFor(
-  tab: 'transcript' | 'timeline',
-  { sessionId, ...bounds }: Bounds & { sessionId: string },
-  signal: AbortSignal,
-): Promise<TimedTurn[]> {
-  const turns = await readTurns(sessionId, bounds, signal);
-  if (tab === 'transcript') return turns.map((turn) => ({ turn }));
-  const byOrigin = Map.groupBy(turns, ({ origin_session_id }) => origin_session_id);
-  const found = await Promise.all(
-    Array.from(byOrigin.values(), async (ofOrigin) =>
-      waterfalls(await readEventsOfTurns(sessionId, ofOrigin, signal)),
-    ),
-  );
-  const all = new Map(found.flatMap((each) => [...each]));
-  return turns.map((turn) => ({ turn, waterfall: all.get(turn.turn) }));
-}
+/** What a turn did with its time, from its events; undefined without the start of the turn. */
+export const waterfallQuery = (sessionId: string, turn: Turn) =>
+  queryOptions({
+    // What an ended turn did does not change.
+    queryKey: [
+      'session',
+      sessionId,
+      turn.status === 'running' ? 'entries' : 'ended',
+      'waterfall',
+      turn.turn,
+    ],
+    queryFn: async ({ signal }) => {
+      const recordedBy = turn.origin_session_id ?? sessionId;
+      const events: TurnEvent[] = [];
+      let after = await revisionBefore(sessionId, turn, signal);
+      for (let page = 0; page < MOST_EVENT_PAGES; page += 1) {
+        const query = { limit: EVENT_PAGE, after };
+        const rows = (await readEventPage(recordedBy, query, signal)) as TurnEvent[];
+        const ofTurn = rows.filter(({ data }) => data.turn === turn.turn);
+        events.push(...ofTurn);
+        if (rows.length === 0 || ofTurn.some(isEnd)) break;
+        after = rows.at(-1)!.revision;
+      }
+      return waterfallOf(events) ?? null;
+    },
+    staleTime: Infinity,
+  });

@@ -51,7 +51,7 @@ export interface Waterfall {
  * the tools of the round before it, and the tools of a round start together when it has ended.
  * Undefined without the start of the turn.
  */
-function waterfallOf(events: readonly TurnEvent[]): Waterfall | undefined {
+export function waterfallOf(events: readonly TurnEvent[]): Waterfall | undefined {
   const started = events.find(({ type }) => type === 'session.turn_started.v1');
   if (!started) return undefined;
   const end = events.find(isEnd);
@@ -79,14 +79,4 @@ function waterfallOf(events: readonly TurnEvent[]): Waterfall | undefined {
   const [from, to] = [started, last].map(({ metadata }) => Date.parse(metadata.recorded_at));
   const durationMs = Math.max(end?.data.duration_ms ?? to! - from!, ms);
   return { revisions: [started.revision, last.revision], durationMs, spans };
-}
-
-/** The waterfalls of the turns in a part of an event history, by turn. */
-export function waterfalls(events: readonly TurnEvent[]): Map<number, Waterfall> {
-  const found = new Map<number, Waterfall>();
-  for (const [turn, ofTurn] of Map.groupBy(events, ({ data }) => data.turn)) {
-    const waterfall = waterfallOf(ofTurn);
-    if (turn !== undefined && waterfall) found.set(turn, waterfall);
-  }
-  return found;
 }

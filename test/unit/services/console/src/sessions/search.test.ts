@@ -15,7 +15,6 @@ describe('the address of the list', () => {
       created_from: '2026-11-20T09:30:00.000Z',
       updated_to: '2026-11-21',
       replay_id: 'replay_1',
-      order: 'oldest',
     };
     expect(parseListSearch(filters)).toEqual(filters);
   });
@@ -28,7 +27,7 @@ describe('the address of the list', () => {
   });
 
   test('omits what no filter has', () => {
-    const search = { q: '', status: 'open', outcome: 1, order: 'newest', label: [''], other: 'x' };
+    const search = { q: '', status: 'open', outcome: 1, label: [''], other: 'x' };
     expect(parseListSearch(search)).toEqual({});
   });
 });

@@ -8,14 +8,14 @@ import { Code } from './texts.tsx';
 
 const MOST_REQUESTS = 1_000;
 
-interface RequestsDialogProps {
+interface TurnRequestsDialogProps {
   sessionId: string;
   turn: number;
   onClose: () => void;
 }
 
 /** The requests that a turn sent to its model, rebuilt from events. */
-export function RequestsDialog({ sessionId, turn, onClose }: RequestsDialogProps) {
+export function TurnRequestsDialog({ sessionId, turn, onClose }: TurnRequestsDialogProps) {
   const query = useQuery({
     queryKey: ['session', sessionId, 'requests', turn],
     queryFn: ({ signal }) => {
