@@ -105,15 +105,16 @@ test(`a file has at most ${MAX_LINES} lines`, () => {
 /** What the console may have in all, and its share per folder, so that each view knows its own. */
 const CONSOLE_LINES = 8_000;
 const CONSOLE_SHARES: Readonly<Record<string, number>> = {
-  'src/agents': 800,
+  'src/agents': 865,
   'src/api': 210,
-  'src/audit': 1_250,
-  'src/chat': 750,
-  'src/components': 850,
+  'src/audit': 1_270,
+  'src/chat': 770,
+  'src/components': 900,
+  'src/markdown': 85,
   'src/replays': 1_000,
-  'src/sessions': 1_400,
-  'src/shell': 470,
-  'src/system': 550,
+  'src/sessions': 1_230,
+  'src/shell': 450,
+  'src/system': 555,
   'src/usage': 480,
   // The component for pages of others is a program of its own.
   embed: 700,

@@ -46,7 +46,7 @@ withBrowser('creates the first agent from a ready example', async () => {
   await page.getByRole('link', { name: 'Start from an example' }).click();
   await heading(page, 'New agent');
   expect(await page.getByLabel('Name', { exact: true }).inputValue()).toBe('Sums');
-  await page.getByRole('button', { name: 'calculator', pressed: true }).waitFor();
+  expect(await page.getByLabel('Tools').inputValue()).toBe('calculator');
   await page.getByRole('button', { name: 'Create agent' }).click();
   await heading(page, 'Sums');
   const { body } = await service.get('/v1/agents');
@@ -65,8 +65,8 @@ withBrowser('stores every field that the API has', async () => {
   await page.getByLabel('Model', { exact: true }).selectOption('narrow');
   await page.getByLabel('Temperature').fill('0.25');
   await page.getByLabel('Most output tokens').fill('20');
-  for (const tool of ['web_fetch', 'calculator', 'clock', 'web_fetch'])
-    await page.getByRole('button', { name: tool, exact: true }).click();
+  await page.getByText(/Available: .*calculator.*clock/).waitFor();
+  await page.getByLabel('Tools').fill('calculator,clock');
   await page.getByLabel('Response format').selectOption('JSON that matches a schema');
   await page.getByLabel('Name of the schema').fill('sum');
   await page.getByLabel('JSON Schema').fill('{"type":"object"}');
@@ -194,8 +194,7 @@ withBrowser('explains a change that somebody else has made in the meantime', asy
   expect(await conflict.innerText()).toContain('Theirs');
   expect((await service.get(`/v1/agents/${agentId}`)).body.data.name).toBe('Theirs');
   expect(await page.inspect('conflict')).toEqual([]);
-  await conflict.getByRole('button', { name: /Keep mine/ }).click();
-  await page.getByRole('button', { name: 'Save changes' }).click();
+  await page.getByRole('button', { name: 'Replace Revision 1' }).click();
   await heading(page, 'Mine');
   const { data } = (await service.get(`/v1/agents/${agentId}`)).body;
   expect(data).toMatchObject({ name: 'Mine', revision: 2, config: { temperature: 1 } });

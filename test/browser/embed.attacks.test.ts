@@ -96,6 +96,24 @@ withBrowser('shows Markdown that would exceed the stack, or take minutes', async
   await page.context().close();
 });
 
+withBrowser('indents no JSON whose indentation would fill the memory', async () => {
+  const page = await chat!.visit();
+  const nested = (levels: number): string => `${'['.repeat(levels)}1${']'.repeat(levels)}`;
+  const calls = [nested(3_000), nested(2)].map((text) => ({
+    name: 'calculator',
+    arguments: `{"expression":${text}}`,
+  }));
+  chat!.service.model.use(({ messages }) =>
+    messages.at(-1)!.role === 'user' ? { tool_calls: calls } : HELLO,
+  );
+  await page.ask('Calculate');
+  await page.getByText(HELLO.text).waitFor();
+  const inputs = page.locator('.tool dt:has-text("Input") + dd');
+  expect(await inputs.first().textContent()).toBe(calls[0]!.arguments);
+  expect(await inputs.last().textContent()).toContain('"expression": [\n    [\n      1\n');
+  await page.context().close();
+});
+
 withBrowser('does not show the session of another visitor', async () => {
   const victim = await chat!.visit();
   await victim.ask('My secret');

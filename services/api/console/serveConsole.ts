@@ -3,9 +3,9 @@ import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
-import type { ConsoleContext, RouteContext } from '../context.ts';
+import type { ConsoleContext, ConsoleState, RouteContext } from '../context.ts';
 import { respondNotModified } from '../http/responses/etag.ts';
-import { signIn } from './signIn.ts';
+import { isLocal, signIn } from './signIn.ts';
 import { statusPage } from './statusPage.ts';
 
 const PREFIX = '/console';
@@ -106,10 +106,17 @@ function allowOtherHosts(ctx: Context): void {
   ctx.set({ 'cross-origin-resource-policy': 'cross-origin', 'access-control-allow-origin': '*' });
 }
 
+/** Without what the build has printed, which names folders and registries to anyone. */
+function withoutOutput(state: ConsoleState): ConsoleState {
+  if (state.kind === 'building') return { ...state, output: '' };
+  if (state.kind === 'failed') return { ...state, reason: 'The log of the service says why.' };
+  return state;
+}
+
 async function sendView(ctx: Context, site: ConsoleContext): Promise<void> {
   const state = await site.visit();
   if (state.kind === 'ready' && (await sendFile(ctx, site.folder, 'index.html'))) return;
-  const { html, policy } = statusPage(state);
+  const { html, policy } = statusPage(isLocal(ctx) ? state : withoutOutput(state));
   ctx.set({ 'content-security-policy': policy, 'cache-control': 'no-store' });
   ctx.type = 'html';
   ctx.body = html;

@@ -29,7 +29,7 @@ const FORWARDED = ['forwarded', 'x-forwarded-for', 'x-forwarded-host', 'x-real-i
 export const isLoopbackHost = (host: string): boolean => LOOPBACK_HOST.test(host);
 
 /** True for a request from this machine to this machine that came through no proxy. */
-const isLocal = (ctx: Context): boolean =>
+export const isLocal = (ctx: Context): boolean =>
   LOOPBACK_ADDRESS.test(ctx.req.socket.remoteAddress ?? '') &&
   isLoopbackHost(ctx.get('host')) &&
   FORWARDED.every((name) => ctx.get(name) === '');

@@ -40,10 +40,19 @@ function createMarkdownView(parent: HTMLElement): (text: string) => void {
   };
 }
 
+/** Deeper JSON is not indented: the spaces could take a thousand times as much memory as the text. */
+const INDENTED_LEVELS = 20;
+
+const isDeeper = (value: unknown, levels: number): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1)));
+
 /** JSON is indented; other text stays as it is. */
 function readable(text: string): string {
   try {
-    return JSON.stringify(JSON.parse(text), null, 2);
+    const value: unknown = JSON.parse(text);
+    return isDeeper(value, INDENTED_LEVELS) ? text : JSON.stringify(value, null, 2);
   } catch {
     return text;
   }

@@ -52,7 +52,7 @@ export function createToolAllowance(reserveBytes: (bytes: number) => boolean): T
   };
 }
 
-type ToolCallContext = RecordTurnContext & Pick<RunContext, 'catalogue'>;
+export type ToolCallContext = RecordTurnContext & Pick<RunContext, 'catalogue' | 'readModels'>;
 
 interface Round {
   run: OpenRun;
@@ -100,11 +100,13 @@ export async function callTools(
   async function record(called: ToolCallRecord): Promise<void> {
     recording = true;
     const toolCall = { ...called, ...(recorded === 0 && textsBeside(answer)), round };
-    await recordTurnEvent(context, run, {
+    const position = await recordTurnEvent(context, run, {
       type: 'record_tool_call',
       run: run.state,
       call: toolCall,
     });
+    // A client that a stream names the call to may read the session next.
+    context.readModels.showLater?.(position);
     recorded += 1;
     recording = false;
     run.turn.tool_calls.push(toolCall);

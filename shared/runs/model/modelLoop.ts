@@ -8,9 +8,8 @@ import { abortable } from '../../lib/concurrency/abortable.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import { callModel, type FallbackCall } from './callModel.ts';
 import type { ChatAnswer } from '../../ports/chatModel.ts';
-import { callTools, createToolAllowance } from './callTools.ts';
+import { callTools, createToolAllowance, type ToolCallContext } from './callTools.ts';
 import type { ModelContext, OpenRun } from '../context.ts';
-import type { RecordTurnContext } from '../recordTurn.ts';
 
 /** A schema that allows any JSON object. */
 const ANY_OBJECT = '{"type":"object"}';
@@ -67,7 +66,7 @@ export const sumTokens = (calls: readonly Pick<ModelCall, 'tokens'>[]): Tokens =
  * `LIMITS.run.rounds` rounds without an answer.
  */
 export async function runModelLoop(
-  context: ModelContext & RecordTurnContext,
+  context: ModelContext & ToolCallContext,
   run: OpenRun,
   calls: ModelCall[],
   signal: AbortSignal,

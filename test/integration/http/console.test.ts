@@ -329,6 +329,24 @@ describe('the link of the start', () => {
   });
 });
 
+test('a failed build names no folder to clients of other machines', async () => {
+  const empty = await temporaryFolder();
+  const unbuilt = await startTestService({ text: 'Hi.' }, { CONSOLE: 'on' }, empty);
+  const visit = async (headers: OutgoingHttpHeaders = {}): Promise<string> =>
+    (await send('/console/', { url: unbuilt.url, headers })).body.toString();
+  try {
+    const shown = await eventually(visit, (page) => page.includes('could not be built'));
+    expect(shown).toContain(empty);
+    const elsewhere = await visit({ 'x-forwarded-for': '203.0.113.7' });
+    expect(elsewhere).toContain('could not be built');
+    expect(elsewhere).toContain('The log of the service says why.');
+    expect(elsewhere).not.toContain(empty);
+  } finally {
+    await unbuilt.close();
+    await rm(empty, { recursive: true });
+  }
+});
+
 test('CONSOLE=off leaves nothing of it', async () => {
   const off = await startTestService({ text: 'Hi.' }, { CONSOLE: 'off' }, sources);
   try {

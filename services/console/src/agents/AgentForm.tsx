@@ -4,7 +4,7 @@ import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Alert } from '../components/states.tsx';
-import { errorsOf, FIELD_LABELS, fieldsOf, toolsOf } from './agentFields.ts';
+import { errorsOf, FIELD_LABELS, fieldsOf } from './agentFields.ts';
 import type { AgentDraft, AgentFields, DraftErrors } from './agentFields.ts';
 import { modelsQuery, toolsQuery } from './agentQueries.ts';
 
@@ -25,36 +25,6 @@ const COMPACTIONS = [
   ['true', 'The model summarises older turns, which costs tokens'],
 ] as const;
 
-interface ToolButtonsProps {
-  value: string;
-  onValue: (tool: string) => void;
-}
-
-/** Adds and removes the tools that are available: built-in ones, and those of tool servers. */
-function ToolButtons({ value, onValue }: ToolButtonsProps) {
-  const { data: tools = [] } = useQuery(toolsQuery);
-  const selected = toolsOf({ tool: value });
-  const toggle = (name: string): string[] =>
-    selected.includes(name) ? selected.filter((each) => each !== name) : [...selected, name];
-  return (
-    <div className="-mt-3 flex max-h-40 flex-wrap gap-1.5 overflow-y-auto">
-      {tools.map(({ name, description }) => (
-        <Button
-          key={name}
-          variant="outline"
-          size="small"
-          title={description}
-          aria-pressed={selected.includes(name)}
-          className="font-mono aria-pressed:bg-accent aria-pressed:text-accent-foreground"
-          onClick={() => onValue(toggle(name).join(','))}
-        >
-          {name}
-        </Button>
-      ))}
-    </div>
-  );
-}
-
 interface AgentFormProps {
   initial: AgentDraft;
   action: string;
@@ -66,20 +36,21 @@ interface AgentFormProps {
 
 /** The form of an agent: all fields that the API has. */
 export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
-  const models = useQuery(modelsQuery).data ?? [];
+  const { data: models = [] } = useQuery(modelsQuery);
+  const { data: tools = [] } = useQuery(toolsQuery);
   const [draft, setDraft] = useState(initial);
   const [errors, setErrors] = useState<DraftErrors>({});
   const [problem, setProblem] = useState<string>();
   const [isSaving, setSaving] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const showError = (error: Error): void => {
-    const details = error instanceof ApiError && error.details;
+  const showError = (error: unknown): void => {
     const found =
       error instanceof SyntaxError
         ? { [SCHEMA]: `This is not JSON: ${error.message}` }
-        : errorsOf(details);
+        : errorsOf(error instanceof ApiError && error.details);
+    const message = (error as Error).message;
     setErrors(found);
-    setProblem(Object.keys(found).length > 0 ? 'Some fields need a change.' : error.message);
+    setProblem(Object.keys(found).length > 0 ? 'Some fields need a change.' : message);
     requestAnimationFrame(() =>
       form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus(),
     );
@@ -89,11 +60,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
     setSaving(true);
     setErrors({});
     setProblem(undefined);
-    try {
-      await onSave(fieldsOf(draft));
-    } catch (error) {
-      showError(error as Error);
-    }
+    await (async () => onSave(fieldsOf(draft)))().catch(showError);
     setSaving(false);
   };
   const change = (changes: Partial<AgentDraft>): void => setDraft({ ...draft, ...changes });
@@ -134,10 +101,9 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
         />
       </div>
       <TextField
-        hint="Names with commas. A name such as mcp:files stands for all tools of that server."
+        hint={`Names with commas. Available: ${tools.map(({ name }) => name).join(', ') || 'none'}. A name such as mcp:files stands for all tools of that server.`}
         {...field('tool')}
       />
-      <ToolButtons {...bind('tool')} />
       <SelectField options={FORMATS} {...field('response_format')} />
       {draft.response_format === 'json_schema' && (
         <div className="grid gap-4 border-l-2 pl-4">

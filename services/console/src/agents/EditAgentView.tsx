@@ -58,66 +58,53 @@ export function NewAgentView() {
   );
 }
 
-interface ConflictProps {
-  mine: StoredAgent;
-  theirs: StoredAgent;
-  onResolve: (next: StoredAgent) => void;
-}
-
-const scrollTo = (element: HTMLElement | null): void =>
-  element?.scrollIntoView({ block: 'nearest' });
-
-/** Says what somebody else changed in the meantime, and offers both ways on. */
-function Conflict({ mine, theirs, onResolve }: ConflictProps) {
-  const names = [mine, theirs].map(({ agent }) => `Revision ${agent.revision}`);
-  return (
-    <Alert title="This agent was changed while you edited it">
-      <p>
-        You started from {names[0]}. {names[1]} was saved in the meantime, and nothing of yours was
-        saved yet. These fields have changed there:
-      </p>
-      <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
-      <div ref={scrollTo} className="flex flex-wrap gap-2">
-        <Button variant="outline" size="small" onClick={() => onResolve(theirs)}>
-          Discard mine and edit {names[1]}
-        </Button>
-        <Button variant="destructive" size="small" onClick={() => onResolve(mine)}>
-          Keep mine and replace it when I save
-        </Button>
-      </div>
-    </Alert>
-  );
-}
-
 function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent }) {
   const show = useSaved();
   const queryClient = useQueryClient();
   /** What the form started from; it stays, whatever is loaded later. */
-  const [base, setBase] = useState(loaded);
-  const [etag, setEtag] = useState(loaded.etag);
+  const [mine, setMine] = useState(loaded);
   const [theirs, setTheirs] = useState<StoredAgent>();
-  const save = async (fields: AgentFields): Promise<void> => {
-    const request = { params: { path: { agentId } }, headers: { 'if-match': etag } };
-    try {
-      await api.PUT('/v1/agents/{agentId}', { ...request, body: fields as AgentBody });
-    } catch (error) {
-      if (!(error instanceof ApiError) || error.code !== 'precondition_failed') throw error;
-      return setTheirs(await queryClient.fetchQuery({ ...agentQuery(agentId), staleTime: 0 }));
-    }
-    return show(agentId);
-  };
-  const resolve = (next: StoredAgent): void => {
-    setBase(next);
-    setEtag(theirs!.etag);
-    setTheirs(undefined);
-  };
+  const names = [mine, theirs ?? mine].map(({ agent }) => `Revision ${agent.revision}`);
+  const saveOver =
+    (etag: string) =>
+    async (fields: AgentFields): Promise<void> => {
+      const request = { params: { path: { agentId } }, headers: { 'if-match': etag } };
+      try {
+        await api.PUT('/v1/agents/{agentId}', { ...request, body: fields as AgentBody });
+      } catch (error) {
+        if (!(error instanceof ApiError) || error.code !== 'precondition_failed') throw error;
+        return setTheirs(await queryClient.fetchQuery({ ...agentQuery(agentId), staleTime: 0 }));
+      }
+      return show(agentId);
+    };
   return (
     <AgentForm
-      key={base.etag}
-      initial={draftOf(base.agent)}
-      action="Save changes"
-      onSave={save}
-      notice={theirs && <Conflict mine={base} theirs={theirs} onResolve={resolve} />}
+      key={mine.etag}
+      initial={draftOf(mine.agent)}
+      action={theirs ? `Replace ${names[1]}` : 'Save changes'}
+      onSave={saveOver((theirs ?? mine).etag)}
+      notice={
+        theirs && (
+          <Alert title="This agent was changed while you edited it">
+            <p>
+              You started from {names[0]}. {names[1]} was saved in the meantime, and nothing of
+              yours was saved yet. These fields have changed there:
+            </p>
+            <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
+            <Button
+              variant="outline"
+              size="small"
+              className="justify-self-start"
+              onClick={() => {
+                setMine(theirs);
+                setTheirs(undefined);
+              }}
+            >
+              Discard mine and edit {names[1]}
+            </Button>
+          </Alert>
+        )
+      }
     />
   );
 }

@@ -8,7 +8,6 @@ import { Badge, Card } from '../components/layout.tsx';
 import { Alert, EmptyState, Loaded } from '../components/states.tsx';
 import { DataTable, Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
-import { Hash } from './Hash.tsx';
 import { fetchCheckpoint, readTree } from './service.ts';
 import { useTrust } from './trust.ts';
 import { toBase64 } from './verify/bytes.ts';
@@ -23,6 +22,11 @@ const TONES = {
   Missing: 'warning',
   'Not checked: no key': 'neutral',
 } as const;
+
+/** A hash, a key or an id, which breaks where the line ends. */
+export const Hash = ({ children }: { children: string }) => (
+  <code className="text-xs break-all">{children}</code>
+);
 
 interface CheckpointFactsProps {
   checkpoint: Checkpoint;

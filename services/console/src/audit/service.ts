@@ -1,9 +1,8 @@
 /** Reads what is verified from the service. */
 import { ApiError } from '../api/apiError.ts';
 import { api, apiFetch } from '../api/client.ts';
-import { fromBase64Hash, type Bytes } from './verify/bytes.ts';
+import { fromBase64Hash } from './verify/bytes.ts';
 import { tileHashes, type ReadHash } from './verify/merkle.ts';
-import { unreadable } from './verify/mismatch.ts';
 import { readCheckpoint, type Checkpoint } from './verify/notes.ts';
 import type { EventProof } from './verify/verifySession.ts';
 
@@ -70,12 +69,6 @@ async function* fetchEvents(sessionId: string, signal: AbortSignal): AsyncGenera
   }
 }
 
-function readHash(text: string): Bytes {
-  const hash = fromBase64Hash(text);
-  if (hash) return hash;
-  throw unreadable('The proof has a hash that is none.');
-}
-
 /** A session as the service shows and proves it: with its texts, where the key may read them. */
 export function sessionFromService(session_id: string, signal: AbortSignal) {
   let total = 0;
@@ -89,7 +82,7 @@ export function sessionFromService(session_id: string, signal: AbortSignal) {
       if (page.events.length === 0) return;
       for (const { inclusion, ...committed } of page.events) {
         const event = (await events.next()).value ?? committed;
-        const hashes = inclusion.hashes.map(readHash);
+        const hashes = inclusion.hashes.map(fromBase64Hash);
         yield { event, leaf: inclusion.index, hashes, checkpoint };
       }
       after = page.events.at(-1)!.revision;

@@ -31,25 +31,14 @@ function usePaneKeys() {
 }
 
 function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
-  const search = route.useSearch();
+  const panes = panesOf(route.useSearch());
   const navigate = route.useNavigate();
-  const panes = panesOf(search);
-  const shown = panes.find((pane) => pane === search.shown) ?? panes[0]!;
   const [keyOf, beginAs] = usePaneKeys();
-  const go = (next: readonly string[], nextShown: string, replace = false): void =>
-    void navigate({ search: searchOf(next, nextShown), replace });
-  const add = (): void => {
-    const pane = nextNewPane(panes);
-    go([...panes, pane], pane);
-  };
-  const close = (pane: string) => (): void => {
-    const next = panes.filter((each) => each !== pane);
-    go(next, pane === shown ? next[0]! : shown);
-  };
+  const go = (next: readonly string[], replace = false): void =>
+    void navigate({ search: searchOf(next), replace });
   const begin = (pane: string) => (sessionId: string) => {
     beginAs(pane, sessionId);
-    const next = panes.map((each) => (each === pane ? sessionId : each));
-    go(next, pane === shown ? sessionId : shown, true);
+    go(panes.with(panes.indexOf(pane), sessionId), true);
   };
   const isFull = panes.length >= MOST_PANES;
   const actions = (
@@ -57,7 +46,11 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
       {isFull && (
         <p className="text-xs text-muted-foreground">{MOST_PANES} sessions fit side by side.</p>
       )}
-      <Button variant="outline" disabled={isFull} onClick={add}>
+      <Button
+        variant="outline"
+        disabled={isFull}
+        onClick={() => go([...panes, nextNewPane(panes)])}
+      >
         New session
       </Button>
       <Button asChild variant="outline">
@@ -73,36 +66,16 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
       className="flex flex-col overflow-hidden p-0 md:p-0"
       actions={actions}
     >
-      {panes.length > 1 && (
-        <div
-          role="group"
-          aria-label="Sessions"
-          className="flex gap-1 overflow-x-auto border-b px-4 py-2 md:hidden"
-        >
-          {panes.map((pane) => (
-            <Button
-              key={keyOf(pane)}
-              variant="ghost"
-              size="small"
-              aria-pressed={pane === shown}
-              className="aria-pressed:bg-accent aria-pressed:text-accent-foreground"
-              onClick={() => go(panes, pane, true)}
-            >
-              {labelOf(pane)}
-            </Button>
-          ))}
-        </div>
-      )}
-      <div className="flex min-h-0 flex-1 overflow-x-auto">
+      {/* On a phone a session has the width, and the next one, whose edge shows, is a swipe away. */}
+      <div className="flex min-h-0 flex-1 snap-x snap-mandatory overflow-x-auto">
         {panes.map((pane) => (
           <SessionPane
             key={keyOf(pane)}
             agent={agent}
             sessionId={isNewPane(pane) ? undefined : pane}
             label={labelOf(pane)}
-            isShownOnPhone={pane === shown}
             onSession={begin(pane)}
-            onClose={panes.length > 1 ? close(pane) : undefined}
+            onClose={panes.length > 1 ? () => go(panes.filter((each) => each !== pane)) : undefined}
           />
         ))}
       </div>

@@ -3,7 +3,6 @@ import { ArrowUp, Square, X } from 'lucide-react';
 import { useRef, useState } from 'react';
 import type { Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { cn } from '../components/classNames.ts';
 import { Textarea } from '../components/Field.tsx';
 import { Skeleton } from '../components/layout.tsx';
 import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
@@ -15,15 +14,13 @@ interface SessionPaneProps {
   agent: Schema<'AgentDetail'>;
   sessionId: string | undefined;
   label: string;
-  isShownOnPhone: boolean;
   onSession: (sessionId: string) => void;
   /** Undefined for the only pane. */
   onClose: (() => void) | undefined;
 }
 
 /** One conversation with an agent. */
-export function SessionPane({ agent, sessionId, label, ...props }: SessionPaneProps) {
-  const { isShownOnPhone, onSession, onClose } = props;
+export function SessionPane({ agent, sessionId, label, onSession, onClose }: SessionPaneProps) {
   const chat = useConversation({ agentId: agent.agent_id, sessionId, onSession });
   const { turns, open, isLoading, loadError } = chat;
   const [text, setText] = useState('');
@@ -52,10 +49,7 @@ export function SessionPane({ agent, sessionId, label, ...props }: SessionPanePr
     <section
       ref={pane}
       aria-label={label}
-      className={cn(
-        'min-h-0 min-w-0 flex-1 flex-col md:flex md:min-w-88 md:not-last:border-r',
-        isShownOnPhone ? 'flex' : 'hidden',
-      )}
+      className="flex min-h-0 min-w-[94%] flex-1 snap-start flex-col not-last:border-r md:min-w-88"
     >
       <header className="flex min-h-11 items-center justify-between gap-2 border-b px-4">
         <h2 className="truncate text-sm font-medium">{label}</h2>

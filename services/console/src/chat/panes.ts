@@ -1,20 +1,13 @@
 /** The most sessions side by side. A browser opens six connections to a host, and each may stream. */
 export const MOST_PANES = 4;
 
-/** The state of the view in its address. */
+/** The sessions side by side, with commas; a name that begins with `new` is one to be started. */
 export interface ChatSearch {
-  /** The sessions side by side, with commas; a name that begins with `new` is one to be started. */
   sessions?: string;
-  /** The one that a phone shows. */
-  shown?: string;
 }
 
-export function parseChatSearch({ sessions, shown }: Record<string, unknown>): ChatSearch {
-  return {
-    ...(typeof sessions === 'string' && sessions !== '' && { sessions }),
-    ...(typeof shown === 'string' && { shown }),
-  };
-}
+export const parseChatSearch = ({ sessions }: Record<string, unknown>): ChatSearch =>
+  typeof sessions === 'string' && sessions !== '' ? { sessions } : {};
 
 export const isNewPane = (pane: string): boolean => pane.startsWith('new');
 
@@ -25,13 +18,8 @@ export function panesOf({ sessions = '' }: ChatSearch): string[] {
 }
 
 /** The address of panes. */
-export function searchOf(panes: readonly string[], shown: string): ChatSearch {
-  const isDefault = panes.length === 1 && isNewPane(panes[0]!);
-  return {
-    ...(!isDefault && { sessions: panes.join(',') }),
-    ...(shown !== panes[0] && { shown }),
-  };
-}
+export const searchOf = (panes: readonly string[]): ChatSearch =>
+  panes.length === 1 && isNewPane(panes[0]!) ? {} : { sessions: panes.join(',') };
 
 /** A name for one more new pane. */
 export function nextNewPane(panes: readonly string[]): string {

@@ -1,5 +1,5 @@
 import { scaleBand, scaleLinear } from '@visx/scale';
-import { useId, useState, type KeyboardEvent } from 'react';
+import { useId } from 'react';
 import { cn } from './classNames.ts';
 
 type Look = 1 | 2 | 3 | 4;
@@ -46,13 +46,10 @@ const PATTERNS = {
 const colorOf = (look: Look): string => `var(--color-chart-${look})`;
 
 /**
- * A chart. The pointer and the arrow keys, Home and End choose a row, whose values are shown below.
- * A table beside the chart has to have all its values.
+ * A chart. The values of a row appear at the pointer, and screen readers read all of them.
  */
 export function Chart({ title, kind, series, rows }: ChartProps) {
   const id = useId();
-  const [active, setActive] = useState(-1);
-  const row = rows[active];
   const isFlat = kind === 'bars';
   const height = isFlat ? Math.max(rows.length, 1) * BAR : HEIGHT;
   // Pixels from the top, and percent of the width.
@@ -72,16 +69,10 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
   const every = isFlat ? 1 : Math.ceil(rows.length / MOST_TICKS);
   const patternOf = (look: Look): string => `${id.replaceAll(/\W/g, '')}${look}`;
   const paint = (look: Look) => ({ fill: `url(#${patternOf(look)})`, stroke: colorOf(look) });
-  const move = (event: KeyboardEvent): void => {
-    const step = { ArrowLeft: -1, ArrowUp: -1, ArrowRight: 1, ArrowDown: 1 }[event.key];
-    const end = { Home: 0, End: rows.length - 1 }[event.key];
-    if (step === undefined && end === undefined) return;
-    event.preventDefault();
-    setActive(end ?? Math.min(Math.max(active + step!, 0), rows.length - 1));
-  };
-  const textOf = ([key, name]: ChartSeries): string => {
-    const value = row?.values[key];
-    return `${name}: ${row?.texts?.[key] ?? (value === undefined ? '–' : formatCount(value))}`;
+  const describe = ({ label: name, values, texts }: ChartRow): string => {
+    const textOf = (key: string, value = values[key]): string =>
+      texts?.[key] ?? (value === undefined ? '–' : formatCount(value));
+    return [name, ...series.map(([key, of]) => `${of}: ${textOf(key)}`)].join(' · ');
   };
   const place = (of: string, from: number, to: number) => {
     const [start, end] = [scale(from), scale(to)];
@@ -90,7 +81,7 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
       : { y: end, height: start - end, x: `${band(of)}%`, width: `${band.bandwidth()}%` };
   };
   /** A label below the chart, or left of it. */
-  const label = (key: string | number, text: string, at: number, isBelow: boolean) => (
+  const textAt = (key: string | number, text: string, at: number, isBelow: boolean) => (
     <text
       key={key}
       className="fill-muted-foreground text-[11px]"
@@ -121,26 +112,13 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
           ))}
         </span>
       </figcaption>
-      <div
-        role="group"
-        tabIndex={0}
-        aria-roledescription="chart"
-        aria-label={`${title}: ${rows.length} values. Read them with the arrow keys, or in the table.`}
-        className={cn('min-w-0 rounded-sm pr-3', isFlat ? 'pl-[36%]' : 'pl-11')}
-        onKeyDown={move}
-        onBlur={() => setActive(-1)}
-      >
+      <div className={cn('min-w-0 pr-3', isFlat ? 'pl-[36%]' : 'pl-11')}>
         <svg
+          role="img"
+          aria-label={rows.map(describe).join('; ')}
           width="100%"
           height={height + 22}
-          aria-hidden
           className="mt-2 block overflow-visible"
-          onPointerLeave={() => setActive(-1)}
-          onPointerMove={({ clientX, clientY, currentTarget }) => {
-            const box = currentTarget.getBoundingClientRect();
-            const at = isFlat ? clientY - box.top : ((clientX - box.left) / box.width) * 100;
-            setActive(Math.floor(at / band.step()));
-          }}
         >
           <defs>
             {series.map(([, , look]) => (
@@ -156,37 +134,37 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
               </pattern>
             ))}
           </defs>
-          {row && <rect {...place(row.id, 0, scale.domain()[1]!)} className="fill-muted" />}
           {ticks.map((tick) => {
             const at = isFlat ? `${scale(tick)}%` : scale(tick);
             const line = isFlat ? { x1: at, x2: at, y2: height } : { x2: '100%', y1: at, y2: at };
             return <line key={tick} {...line} className="stroke-border" />;
           })}
-          {rows.map(({ id: of, values }) => {
+          {rows.map((row) => {
             let end = 0;
-            return series.map(([key, , look]) => {
-              const start = end;
-              end += values[key] ?? 0;
-              if (end === start) return null;
-              return <rect key={key} {...place(of, start, end)} {...paint(look)} />;
-            });
+            return (
+              <g key={row.id} className="group">
+                <title>{describe(row)}</title>
+                <rect
+                  {...place(row.id, 0, scale.domain()[1]!)}
+                  className="fill-transparent group-hover:fill-muted"
+                />
+                {series.map(([key, , look]) => {
+                  const start = end;
+                  end += row.values[key] ?? 0;
+                  if (end === start) return null;
+                  return <rect key={key} {...place(row.id, start, end)} {...paint(look)} />;
+                })}
+              </g>
+            );
           })}
-          {ticks.map((tick) => label(tick, SHORT.format(tick), scale(tick), isFlat))}
+          {ticks.map((tick) => textAt(tick, SHORT.format(tick), scale(tick), isFlat))}
           {rows
             .filter((_, index) => index % every === 0)
             .map(({ id: of, label: name, tick = name }) =>
-              label(of, tick, band(of)! + band.bandwidth() / 2, !isFlat),
+              textAt(of, tick, band(of)! + band.bandwidth() / 2, !isFlat),
             )}
         </svg>
       </div>
-      <p
-        aria-live="polite"
-        className="min-h-8 text-xs break-words text-muted-foreground tabular-nums"
-      >
-        {row
-          ? [row.label, ...series.map(textOf)].join(' · ')
-          : 'Values appear here when you point at the chart.'}
-      </p>
     </figure>
   );
 }

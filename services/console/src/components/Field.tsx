@@ -1,4 +1,4 @@
-import { cloneElement, useId } from 'react';
+import { useId } from 'react';
 import type { ChangeEvent, ComponentProps, ReactElement, ReactNode } from 'react';
 import { cn } from './classNames.ts';
 
@@ -29,49 +29,40 @@ export const Select = ({ className, options = [], children, ...props }: SelectPr
   </select>
 );
 
-interface FieldProps {
+type LabelledProps<Props> = Omit<Props, 'value' | 'onChange'> & {
   label: string;
   hint?: ReactNode;
   error?: string | undefined;
-  children: ReactElement<{ id?: string; 'aria-describedby'?: string; 'aria-invalid'?: boolean }>;
-}
+  value: string;
+  onValue: (value: string) => void;
+};
 
 /** A control with its label, and a hint or an error that screen readers read with it. */
-export function Field({ label, hint, error, children }: FieldProps) {
-  const id = useId();
-  const note = error ?? hint;
-  return (
-    <div className="grid gap-1.5">
-      <label htmlFor={id} className="font-medium">
-        {label}
-      </label>
-      {cloneElement(children, {
-        id,
-        'aria-invalid': error !== undefined,
-        ...(note && { 'aria-describedby': `${id}-note` }),
-      })}
-      {note && (
-        <p
-          id={`${id}-note`}
-          className={cn('text-xs', error ? 'text-destructive' : 'text-muted-foreground')}
-        >
-          {note}
-        </p>
-      )}
-    </div>
-  );
-}
-
-type LabelledProps<Props> = Omit<Props, 'value' | 'onChange'> &
-  Omit<FieldProps, 'children'> & { value: string; onValue: (value: string) => void };
-
-const labelled = <Props extends object>(Control: (props: Props) => ReactElement<object>) =>
+const labelled = <Props extends object>(Control: (props: Props) => ReactElement) =>
   function Labelled({ label, hint, error, onValue, ...props }: LabelledProps<Props>) {
-    const onChange = ({ target }: ChangeEvent<HTMLInputElement>): void => onValue(target.value);
+    const id = useId();
+    const note = error ?? hint;
     return (
-      <Field label={label} hint={hint} error={error}>
-        <Control {...(props as unknown as Props)} onChange={onChange} />
-      </Field>
+      <div className="grid gap-1.5">
+        <label htmlFor={id} className="font-medium">
+          {label}
+        </label>
+        <Control
+          {...(props as unknown as Props)}
+          id={id}
+          aria-invalid={error !== undefined}
+          aria-describedby={note ? `${id}-note` : undefined}
+          onChange={({ target }: ChangeEvent<HTMLInputElement>) => onValue(target.value)}
+        />
+        {note && (
+          <p
+            id={`${id}-note`}
+            className={cn('text-xs', error ? 'text-destructive' : 'text-muted-foreground')}
+          >
+            {note}
+          </p>
+        )}
+      </div>
     );
   };
 

@@ -7,19 +7,12 @@ import { Skeleton } from './layout.tsx';
 
 const MESSAGE = 'mx-auto grid max-w-lg justify-items-center gap-2 px-4 py-12 text-center';
 
-interface EmptyStateProps {
-  title: string;
-  /** What to do first. */
-  children: ReactNode;
-  action?: ReactNode;
-}
-
 /** A list without entries: says what to do first. */
-export const EmptyState = ({ title, children, action }: EmptyStateProps) => (
+export const EmptyState = (props: { title: string; children: ReactNode; action?: ReactNode }) => (
   <div className={MESSAGE}>
-    <h2 className="text-base font-semibold">{title}</h2>
-    <div className="text-muted-foreground">{children}</div>
-    {action}
+    <h2 className="text-base font-semibold">{props.title}</h2>
+    <div className="text-muted-foreground">{props.children}</div>
+    {props.action}
   </div>
 );
 

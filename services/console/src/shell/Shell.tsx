@@ -4,8 +4,7 @@ import { useState } from 'react';
 import { setApiKey } from '../api/apiKey.ts';
 import { Button } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
-import { CommandPalette } from './CommandPalette.tsx';
-import { RequestsDialog, ShortcutsDialog } from './dialogs.tsx';
+import { CommandPalette, RequestLogDialog, ShortcutsDialog } from './dialogs.tsx';
 import { VIEWS } from './navigation.ts';
 import { ThemeSelect } from './ThemeSelect.tsx';
 import { useShortcuts } from './useShortcuts.ts';
@@ -81,7 +80,7 @@ export function Shell() {
         <Outlet />
       </main>
       <CommandPalette isOpen={dialog === 'palette'} onClose={closeDialog} />
-      <RequestsDialog isOpen={dialog === 'requests'} onClose={closeDialog} />
+      <RequestLogDialog isOpen={dialog === 'requests'} onClose={closeDialog} />
       <ShortcutsDialog isOpen={dialog === 'shortcuts'} onClose={closeDialog} />
     </div>
   );

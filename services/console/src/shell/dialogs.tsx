@@ -1,7 +1,12 @@
+import { useQuery } from '@tanstack/react-query';
+import { useNavigate } from '@tanstack/react-router';
+import { Command } from 'cmdk';
 import { useSyncExternalStore } from 'react';
+import { api, dataOf } from '../api/client.ts';
 import { getRequestLog, onRequestLogChange, toCurl } from '../api/requestLog.ts';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { Dialog } from '../components/Dialog.tsx';
+import { Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
 import { VIEWS } from './navigation.ts';
 
@@ -11,7 +16,7 @@ interface DialogProps {
 }
 
 /** The latest requests of this tab; each can be copied as a curl command. */
-export function RequestsDialog(props: DialogProps) {
+export function RequestLogDialog(props: DialogProps) {
   const requests = useSyncExternalStore(onRequestLogChange, getRequestLog);
   return (
     <Dialog title="Requests as curl" className="w-[min(52rem,calc(100vw-2rem))]" {...props}>
@@ -42,7 +47,7 @@ export function RequestsDialog(props: DialogProps) {
 }
 
 const KEYS: readonly (readonly [string, string])[] = [
-  ['⌘K or Ctrl K', 'Go to a view, an agent or a session'],
+  ['⌘K or Ctrl K', 'Go to a view or an agent'],
   ['/', 'Search in this view'],
   ...VIEWS.map(({ key, label }) => [`g ${key}`, label] as const),
   ['j and k', 'Next and previous entry of a list'],
@@ -53,15 +58,61 @@ const KEYS: readonly (readonly [string, string])[] = [
 
 export const ShortcutsDialog = (props: DialogProps) => (
   <Dialog title="Keyboard shortcuts" {...props}>
-    <dl className="grid grid-cols-[auto_1fr] gap-x-6 gap-y-2">
-      {KEYS.map(([keys, meaning]) => (
-        <div key={keys} className="contents">
-          <dt>
-            <kbd className="rounded border bg-muted px-1.5 py-0.5 text-xs">{keys}</kbd>
-          </dt>
-          <dd>{meaning}</dd>
-        </div>
-      ))}
-    </dl>
+    <Facts
+      className="md:grid-cols-2"
+      facts={KEYS.map(([keys, meaning]) => [meaning, <kbd>{keys}</kbd>])}
+    />
+  </Dialog>
+);
+
+const ITEM =
+  'flex cursor-pointer items-center gap-2 rounded-md px-3 py-2 data-[selected=true]:bg-accent data-[selected=true]:text-accent-foreground [&_svg]:size-4';
+const MOST_AGENTS = 200;
+
+function PaletteItems({ onClose }: Pick<DialogProps, 'onClose'>) {
+  const navigate = useNavigate();
+  const agents = useQuery({
+    queryKey: ['agents', 'palette'],
+    queryFn: () => dataOf(api.GET('/v1/agents', { params: { query: { limit: MOST_AGENTS } } })),
+  });
+  const go = (to: () => Promise<void>) => () => {
+    onClose();
+    void to();
+  };
+  return (
+    <Command label="Go to" className="grid gap-3">
+      <Command.Input
+        data-autofocus
+        placeholder="A view or an agent"
+        className="h-10 w-full rounded-md border border-input bg-background px-3"
+      />
+      <Command.List className="max-h-80 overflow-y-auto">
+        <Command.Empty className="px-3 py-6 text-center text-muted-foreground">
+          Nothing has that name.
+        </Command.Empty>
+        {VIEWS.map(({ to, label, icon: Icon }) => (
+          <Command.Item key={to} className={ITEM} onSelect={go(() => navigate({ to }))}>
+            <Icon aria-hidden /> {label}
+          </Command.Item>
+        ))}
+        {agents.data?.map(({ agent_id, name }) => (
+          <Command.Item
+            key={agent_id}
+            value={`${name} ${agent_id}`}
+            className={ITEM}
+            onSelect={go(() => navigate({ to: '/chat/$agentId', params: { agentId: agent_id } }))}
+          >
+            Chat with {name}
+          </Command.Item>
+        ))}
+      </Command.List>
+    </Command>
+  );
+}
+
+/** Goes to a view or an agent by its name. */
+export const CommandPalette = (props: DialogProps) => (
+  <Dialog title="Go to" {...props}>
+    <PaletteItems onClose={props.onClose} />
   </Dialog>
 );

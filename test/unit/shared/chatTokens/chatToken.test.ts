@@ -9,7 +9,12 @@ import {
 import { wordsKeyId } from '../../../../shared/search/wordTokens.ts';
 import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 
-const CLAIMS = { key_id: 'key_01kahz0b2re5v8k2s4n6t8w0y2', agent_id: 'agent_1', user_hmac: 'u', expires_at: 1 };
+const CLAIMS = {
+  key_id: 'key_01kahz0b2re5v8k2s4n6t8w0y2',
+  agent_id: 'agent_1',
+  user_hmac: 'u',
+  expires_at: 1,
+};
 
 test('a token of one process is authentic in another one, and in no other account', async () => {
   const { open } = memoryKeys();

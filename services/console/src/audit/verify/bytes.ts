@@ -1,3 +1,5 @@
+import { unreadable } from './mismatch.ts';
+
 /** Bytes with a buffer of their own, as WebCrypto takes them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -22,10 +24,11 @@ export function fromBase64(text: string): Bytes | undefined {
   }
 }
 
-/** A hash of 32 bytes in base64; undefined for any other text. */
-export function fromBase64Hash(text: string): Bytes | undefined {
+/** A hash of 32 bytes in base64. Throws Mismatch for any other text. */
+export function fromBase64Hash(text: string): Bytes {
   const bytes = fromBase64(text);
-  return bytes?.length === 32 ? bytes : undefined;
+  if (bytes?.length === 32) return bytes;
+  throw unreadable('A hash is not 32 bytes in base64.');
 }
 
 export function join(...parts: readonly Uint8Array[]): Bytes {

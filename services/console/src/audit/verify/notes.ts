@@ -66,7 +66,7 @@ export function readCheckpoint(note: string): Checkpoint {
   const [origin = '', count = '', hash = ''] = lines;
   const size = /^(0|[1-9][0-9]*)$/.test(count) ? Number(count) : NaN;
   const root = fromBase64Hash(hash);
-  if (!Number.isSafeInteger(size) || !root || lines.includes(''))
+  if (!Number.isSafeInteger(size) || lines.includes(''))
     throw unreadable('A checkpoint has the log’s name, its size and its root on its first lines.');
   const signatures = note.slice(end + 2, -1).split('\n');
   if (signatures.length > MOST_SIGNATURES)

@@ -107,15 +107,8 @@ const SLICE_MS = 30;
  * Verifies every event of a session: its hash chain, its texts, and that it is in the log. Throws
  * Mismatch for the first one that does not match, and the abort reason of the signal.
  */
-export async function verifySession({
-  session_id,
-  proofs,
-  total,
-  trust,
-  accept,
-  signal,
-  onProgress,
-}: Verification): Promise<VerifiedSession> {
+export async function verifySession(verification: Verification): Promise<VerifiedSession> {
+  const { session_id, proofs, total, trust, accept, signal, onProgress } = verification;
   const { state, add } = chainVerifier(session_id);
   let checkpoint: Checkpoint | undefined;
   let [lastLeaf, pinnedEvents, sliceBegan] = [-1, 0, performance.now()];

@@ -96,16 +96,9 @@ type LinesProps = DiffBlock & { isFirst: boolean; isLast: boolean };
  * of both are below each other.
  */
 export function TextDiff({ labels, parts, before = '', after = '' }: TextDiffProps) {
-  const pieces = useMemo(() => parts ?? diffText(before, after), [parts, before, after]);
-  const blocks = useMemo(() => toBlocks(pieces), [pieces]);
+  const blocks = useMemo(() => toBlocks(parts ?? diffText(before, after)), [parts, before, after]);
   if (!blocks.some(({ isChanged }) => isChanged))
-    return (
-      <p className="text-muted-foreground">
-        {pieces.every(({ op }) => op === 'same')
-          ? 'The texts are the same.'
-          : 'The texts differ only in their last line break.'}
-      </p>
-    );
+    return <p className="text-muted-foreground">No line of the texts differs.</p>;
   return (
     <div className="overflow-hidden rounded-md border font-mono text-xs leading-5">
       <div className="grid border-b bg-muted px-3 py-1.5 font-sans font-medium md:grid-cols-2">

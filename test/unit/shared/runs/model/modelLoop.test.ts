@@ -21,6 +21,8 @@ async function until(holds: () => boolean): Promise<void> {
 
 let abort: AbortController;
 let recorded: number;
+/** The positions that reads wait for. */
+let awaited: string[];
 let toolCalls: number;
 let answers: number;
 let answer: ChatAnswer;
@@ -32,6 +34,7 @@ let whileRecording: (data: Record<string, unknown>) => void;
 beforeEach(() => {
   abort = new AbortController();
   [recorded, toolCalls, answers, tool] = [0, 0, 0, 'calculator'];
+  awaited = [];
   callTool = async () => ({ result: '2', is_error: false });
   counted = async () => 1;
   whileRecording = () => undefined;
@@ -67,9 +70,10 @@ function converseNow(): Promise<unknown> {
       append: async (_stream: string, _revision: number, [event]: [EncodedEvent]) => {
         recorded += 1;
         whileRecording(withTexts(event));
-        return { position: '1' };
+        return { position: String(recorded) };
       },
     },
+    readModels: { showLater: (position: string) => awaited.push(position) },
     damaged: createDamagedStreams(() => undefined),
     catalogue: {
       models: {
@@ -126,6 +130,15 @@ test('tool calls that ended are recorded though the time is over, and nothing is
   whileRecording = () => abort.abort(reason);
   await expect(converseNow()).rejects.toBe(reason);
   expect([answers, toolCalls, recorded]).toEqual([1, 8, 8]);
+});
+
+test('reads of the session wait for the tool calls that were recorded', async () => {
+  answer = { ...answer, tool_calls: answer.tool_calls.slice(0, 2) };
+  whileRecording = () => {
+    if (recorded === 2) answer = { ...answer, content: 'Done.', tool_calls: [] };
+  };
+  await converseNow();
+  expect(awaited).toEqual(['1', '2']);
 });
 
 describe('the calls of one answer', () => {
