@@ -104,7 +104,7 @@ describeInBrowser('a session', () => {
     expect(page.problems).toEqual([]);
   });
 
-  test.each(LOOKS)('shows its events in lines and as JSON: %s', async (look, options) => {
+  test.each(LOOKS)('shows its events, and one as JSON: %s', async (look, options) => {
     const page = await browser!.open(`/sessions/${session}?event=2`, { service, ...options });
     const event = page.getByRole('article', { name: 'Event 2', exact: true });
     await event.getByText('turn_completed', { exact: true }).waitFor();
