@@ -74,6 +74,15 @@ for (const path of [`/sessions/${longSession!}`, `/sessions/${longSession!}?turn
 }
 
 const page = await open('/sessions', (each) => each.locator('[data-index="0"] a').waitFor());
+const clickedAt = performance.now();
+await page.evaluate(`
+  history.pushState({}, '', '/console/sessions/${longSession!}');
+  dispatchEvent(new PopStateEvent('popstate'));
+`);
+await page.getByRole('article', { name: `Turn ${TURNS}`, exact: true }).waitFor();
+say(`the session from the list: ${Math.round(performance.now() - clickedAt)} ms`);
+await page.goBack();
+await page.locator('[data-index="0"] a').waitFor();
 await page.evaluate(`
   globalThis.longTasks = [];
   new PerformanceObserver((list) => longTasks.push(...list.getEntries().map((each) => each.duration)))
