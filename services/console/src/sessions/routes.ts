@@ -1,5 +1,7 @@
 import { createRoute, lazyRouteComponent } from '@tanstack/react-router';
+import { queryClient } from '../api/queryClient.ts';
 import { shellRoute } from '../shell/routes.tsx';
+import { sessionQuery } from './session/sessionQueries.ts';
 import { parseListSearch, parseSessionSearch } from './search.ts';
 
 export const sessionListRoute = createRoute({
@@ -13,6 +15,8 @@ export const sessionRoute = createRoute({
   getParentRoute: () => shellRoute,
   path: '/sessions/$sessionId',
   validateSearch: parseSessionSearch,
+  // The session is read while the scripts of its view are loaded.
+  loader: ({ params: { sessionId } }) => void queryClient.prefetchQuery(sessionQuery(sessionId)),
   component: lazyRouteComponent(() => import('./session/SessionView.tsx'), 'SessionView'),
 });
 
