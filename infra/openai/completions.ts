@@ -19,7 +19,7 @@ export interface OpenProvider {
   connection: Connection;
   /** The time limit of one attempt, in milliseconds. */
   timeoutMs: number;
-  /** What the library sends with every request for a completion. */
+  /** The library's headers and address of every request for a completion. */
   head?: Promise<RequestHead>;
 }
 

@@ -62,7 +62,7 @@ async function acquireLock(file: string): Promise<DatabaseSync> {
 interface Step {
   cwd: string;
   args: readonly string[];
-  /** What failed, and what to try. */
+  /** The failure, and the remedy. */
   failure: string;
 }
 
@@ -145,7 +145,7 @@ async function build(sources: string): Promise<void> {
   try {
     if (!(await isBuilt(sources))) await buildLocked(sources);
   } finally {
-    // What a failed build leaves may fill the disk.
+    // The leftovers of a failed build may fill the disk.
     await rm(outputIn(temporary), { recursive: true, force: true });
     lock.close();
   }

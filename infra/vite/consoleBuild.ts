@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { stripVTControlCharacters } from 'node:util';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import type { ConsoleBuild, ConsoleState } from '../../shared/ports/consoleBuild.ts';
 import { foldersOf, isBuilt } from './fingerprint.ts';
 
 const BUILD = fileURLToPath(new URL('build.ts', import.meta.url));
@@ -18,29 +19,14 @@ const RETRY_MS = 30_000;
 const KILLED_WITHIN_MS = 2_000;
 const KEPT_CHARACTERS = 4_000;
 
-/** What npm and Node need. Vite's plugins get no secret of the service. */
+/** The variables that npm and Node need. Vite's plugins get no secret of the service. */
 const PASSED_ON =
   /^(?:PATH|HOME|USER|LANG|LC_\w+|TMPDIR|XDG_\w+|(?:https?|no|all)_proxy|NODE_EXTRA_CA_CERTS|SSL_CERT_\w+|npm_\w+)$/i;
 
 const environment = (): NodeJS.ProcessEnv =>
   Object.fromEntries(Object.entries(process.env).filter(([name]) => PASSED_ON.test(name)));
 
-type State =
-  | { kind: 'ready' }
-  | { kind: 'building'; elapsedMs: number; output: string }
-  | { kind: 'failed'; reason: string; retryMs: number };
-
 type BuildProcess = ChildProcessByStdio<Writable, Readable, Readable>;
-
-/** The build of the console in the background. Disposing of it ends a build in progress. */
-export interface ConsoleBuild extends AsyncDisposable {
-  /** The absolute path of the folder of the built files. */
-  folder: string;
-  /** Starts a build if the built files are missing or stale. */
-  start(): void;
-  /** The state at a visit of a page. Starts the build again if it failed some time ago. */
-  visit(): Promise<State>;
-}
 
 /** Keeps the end of the text that a stream brings. */
 function keepEnd(stream: Readable): () => string {
@@ -68,18 +54,21 @@ interface ConsoleBuildOptions {
   retryMs?: number;
 }
 
-/** Creates the build of the console. It does nothing until it is started or visited. */
+/**
+ * Creates the build of the console. It does nothing until it is started or visited. Disposing of it
+ * ends a build in progress.
+ */
 export function createConsoleBuild({
   logger,
   sources = CONSOLE_SOURCES,
   buildMs = BUILD_MS,
   retryMs = RETRY_MS,
-}: ConsoleBuildOptions): ConsoleBuild {
+}: ConsoleBuildOptions): ConsoleBuild & AsyncDisposable {
   let initialCheck: Promise<boolean> | undefined;
   let isDisposed = false;
   let running: BuildProcess | undefined;
   /** Undefined until the build is started, or need not be. */
-  let state: (() => State) | undefined;
+  let state: (() => ConsoleState) | undefined;
 
   const wasBuilt = (): Promise<boolean> => (initialCheck ??= isBuilt(sources).catch(() => false));
 

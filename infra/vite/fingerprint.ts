@@ -5,7 +5,7 @@ import { join, relative } from 'node:path';
 
 /** The folders of a workspace, by the folder of its sources. */
 export const foldersOf = (sources: string) => ({
-  /** What is served. */
+  /** The files that are served. */
   built: join(sources, 'dist'),
   /** The lock and the output of a build in progress. Ignored by tools, like every hidden folder. */
   temporary: join(sources, '.build'),

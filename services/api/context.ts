@@ -9,6 +9,7 @@ import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
+import type { ConsoleBuild } from '../../shared/ports/consoleBuild.ts';
 import type { SignInCode } from './console/signInCode.ts';
 import type { LoginThrottle } from './http/access/loginThrottle.ts';
 import type { ErrorPresenter } from './http/errors/errorPresenter.ts';
@@ -52,20 +53,8 @@ export interface FeedContext {
   eventSource: string;
 }
 
-/** The state of the console's build. */
-export type ConsoleState =
-  | { kind: 'ready' }
-  /** `output` is the last line that the build has printed. */
-  | { kind: 'building'; elapsedMs: number; output: string }
-  /** `retryMs` is the time after which a visit starts the build again. */
-  | { kind: 'failed'; reason: string; retryMs: number };
-
 /** The console as the API serves it. */
-export interface ConsoleContext {
-  /** The absolute path of the folder of the built files. */
-  folder: string;
-  /** The state at a visit of a page. Starts the build again if it failed some time ago. */
-  visit: () => Promise<ConsoleState>;
+export interface ConsoleContext extends Pick<ConsoleBuild, 'folder' | 'visit'> {
   signInCode: SignInCode;
 }
 

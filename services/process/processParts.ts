@@ -1,6 +1,6 @@
 import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
-import type { ConsoleContext } from '../api/context.ts';
+import type { ConsoleBuild } from '../../shared/ports/consoleBuild.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
@@ -40,7 +40,7 @@ export interface ProcessParts extends AsyncDisposable {
       } & Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
   /** The build of the console; undefined if it is off, or if this process does not serve the API. */
-  console: (Pick<ConsoleContext, 'folder' | 'visit'> & { start(): void }) | undefined;
+  console: ConsoleBuild | undefined;
   memory: MemoryLedger;
   /** The absolute path of the data folder; undefined if the process has none. */
   dataFolder: string | undefined;

@@ -28,7 +28,7 @@ const SECOND_MS = 1_000;
 type SessionStart = Pick<SessionStartedData, 'agent_id' | 'user_hmac'>;
 
 /**
- * What the log says of the start of an account's session, without its texts; undefined for a session
+ * The start of an account's session from the log, without its texts; undefined for a session
  * that is unknown or of another account. Throws `store_unavailable`.
  */
 async function readSessionStart(
@@ -80,7 +80,7 @@ export async function requireChatAccess(
   if (!start || !covers(chat, session_id, start)) throw sessionNotFound();
 }
 
-/** What a chat token is requested for: all sessions of an end user with an agent, or one session. */
+/** The grant to request: all sessions of an end user with an agent, or one session. */
 export interface ChatTokenInput {
   agent_id: string;
   user: string;

@@ -8,12 +8,12 @@ import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { isIdOf } from '../eventlog/streams.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
 
-/** What a chat token is for: one agent and one end user. */
+/** The subject of a chat token: one agent and one end user. */
 export interface ChatGrant {
   agent_id: string;
   /** The end user, as events of the user's sessions record it. */
   user_hmac: string;
-  /** The only session that the token is for, whoever started it; absent for all of the user. */
+  /** The only session of the token, also one of an API key; absent for all sessions of the user. */
   session_id?: string;
   /** In milliseconds since the epoch. */
   expires_at: number;

@@ -1,6 +1,6 @@
 /** How a report shows an event. */
 import type { ShownEvent, ShownText } from '../transparency/proof/shownTexts.ts';
-import { html, type HtmlPiece } from './html.ts';
+import { html, type HtmlPiece } from '../lib/html.ts';
 
 /** An event of a session as a report shows it. */
 export interface ReportedEvent extends ShownEvent {

@@ -5,7 +5,7 @@ import type { createStreamChecker } from '../transparency/proof/sessionChain.ts'
 import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
 import { parseNote } from '../transparency/tlog/note.ts';
 import { eventSection, instant, START, type ReportedEvent } from './eventSection.ts';
-import { html, htmlText, type HtmlPiece } from './html.ts';
+import { html, htmlText, type HtmlPiece } from '../lib/html.ts';
 import { CONTENT_SECURITY_POLICY, STYLE } from './style.ts';
 
 /** An agent as it was at a revision. */

@@ -6,7 +6,7 @@ import { cruise, type ICruiseResult, type IForbiddenRuleType } from 'dependency-
 import type { Edge, Rule } from './rules.ts';
 
 const FOLDERS = ['services', 'shared', 'infra', 'examples'];
-/** A program of its own, for browsers; dependencies.test.ts says what it may import. */
+/** A separate program, for browsers; dependencies.test.ts restricts its imports. */
 const CONSOLE_FOLDER = 'services/console/';
 const WORKER = /new Worker\(/g;
 const WORKER_FILE = /new URL\('([^']+\.m?[tj]s)', import\.meta\.url\)/g;

@@ -56,7 +56,7 @@ test(`a folder has at most ${MAX_FILES} files`, () => {
   );
 });
 
-/** The console is a program of its own, which knows the service by its API alone. */
+/** The console is a separate program, which knows the service by its API alone. */
 const isConsole = (path: string): boolean => path.startsWith('services/console/');
 
 test('no name is exported by two files', () => {
@@ -102,7 +102,7 @@ test(`a file has at most ${MAX_LINES} lines`, () => {
   );
 });
 
-/** Lines that are not empty. The component for pages of others is a program of its own. */
+/** Lines that are not empty. The component for other pages is a separate program. */
 const CONSOLE_LINES = { src: 8_000, embed: 700 };
 
 test('the console and the component stay small', () => {

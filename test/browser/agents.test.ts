@@ -23,20 +23,8 @@ const heading = (page: ConsolePage, name: string) =>
 
 /** Axe finds nothing, and there is a screenshot, in light, in dark and on a phone. */
 async function inspectEverywhere(service: TestService, path: string, name: string) {
-  for (const look of [
-    { name: 'light' },
-    { name: 'dark', theme: 'dark' },
-    { name: 'phone', isPhone: true },
-  ] as const) {
-    const page = await browser!.open(path, { service, ...look });
-    await page.getByRole('heading', { level: 1 }).waitFor();
-    await page.waitForLoadState('networkidle');
-    expect(await page.inspect(`${name}-${look.name}`)).toEqual([]);
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-    expect(width).toBeLessThanOrEqual(0);
-    expect(page.problems).toEqual([]);
-    await page.context().close();
-  }
+  const wait = (page: ConsolePage) => page.getByRole('heading', { level: 1 }).waitFor();
+  expect(await browser!.inspectLooks(path, { service, name, wait })).toEqual([]);
 }
 
 withBrowser('creates the first agent from a ready example', async () => {
@@ -182,7 +170,7 @@ withBrowser('loads a long list page by page', async () => {
   expect(page.problems).toEqual([]);
 });
 
-withBrowser('explains a change that somebody else has made in the meantime', async () => {
+withBrowser('explains a concurrent change by another client', async () => {
   const service = await start();
   const agentId = await service.createAgent({ name: 'Shared', temperature: 1 });
   const page = await browser!.open(`/agents/${agentId}/edit`, { service });

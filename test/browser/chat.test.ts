@@ -30,7 +30,7 @@ function heldAnswer(first: string, rest: string): { step: Step; release: () => v
   return { step: { respond }, release: gate.resolve };
 }
 
-/** What a text must not become. */
+/** Elements and addresses that a text must not become. */
 const HARMFUL =
   'article :is(script, img, svg:not(.lucide), iframe, object, form, input, style, meta, base, [onerror], [onload])';
 
@@ -55,20 +55,8 @@ function watchRuns(page: ConsolePage): string[] {
 }
 
 async function inspectEverywhere(path: string, name: string, text: string): Promise<void> {
-  for (const look of [
-    { name: 'light' },
-    { name: 'dark', theme: 'dark' },
-    { name: 'phone', isPhone: true },
-  ] as const) {
-    const page = await browser!.open(path, { service, ...look });
-    await page.getByText(text).first().waitFor();
-    await page.waitForLoadState('networkidle');
-    expect(await page.inspect(`${name}-${look.name}`)).toEqual([]);
-    const width = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth');
-    expect(width).toBeLessThanOrEqual(0);
-    expect(page.problems).toEqual([]);
-    await page.context().close();
-  }
+  const wait = (page: ConsolePage) => page.getByText(text).first().waitFor();
+  expect(await browser!.inspectLooks(path, { service, name, wait })).toEqual([]);
 }
 
 withBrowser(

@@ -12,7 +12,7 @@ afterAll(async () => {
 beforeEach(() => chat?.service.model.use(HELLO));
 const withBrowser = chat ? test : test.skip;
 
-/** What the texts have done to the page: elements that no Markdown makes, and addresses of links. */
+/** The effects of the texts on the page: elements that no Markdown makes, and addresses of links. */
 const findDamage = (
   page: ChatPage,
 ): Promise<{ ran: boolean; elements: string[]; links: string[] }> =>
@@ -132,7 +132,7 @@ withBrowser('does not show the session of another visitor', async () => {
   await attacker.reload();
   await attacker.getByText('Write a message to begin.').waitFor();
   expect(await attacker.getByText('My secret').count()).toBe(0);
-  // It begins a session of its own.
+  // It begins another session.
   chat!.service.model.use(({ messages }) => ({ text: `It has ${messages.length} messages.` }));
   await attacker.ask('What did I say?');
   await attacker.getByText('It has 2 messages.').waitFor();

@@ -1,4 +1,4 @@
-/** What all views of the console share: sign-in, menu, keyboard, theme. */
+/** The shared parts of all views of the console: sign-in, menu, keyboard, theme. */
 import { afterAll, expect, test } from '@jest/globals';
 import { startConsoleBrowser } from '../support/browser/console.ts';
 import { startTestService } from '../support/http/service.ts';

@@ -148,8 +148,9 @@ export function createWordIndex(database: DatabaseSync) {
     /** True while the index contains words of erased turns. */
     holdsErased,
     /**
-     * Runs inside a transaction, while there are such words. A merge copies the remaining words of its segments to a new segment, and
-     * SQLite overwrites the old ones. It continues a merge that was begun, also by an earlier process.
+     * Runs inside a transaction, while there are such words. A merge copies the remaining words of its
+     * segments to a new segment, and SQLite overwrites the old ones. It continues a merge that was
+     * begun, also by an earlier process.
      */
     forget(begin: boolean): Forgotten {
       const continued = merge(pagesAtOnce);

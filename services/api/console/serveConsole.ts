@@ -3,7 +3,8 @@ import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
-import type { ConsoleContext, ConsoleState, RouteContext } from '../context.ts';
+import type { ConsoleState } from '../../../shared/ports/consoleBuild.ts';
+import type { ConsoleContext, RouteContext } from '../context.ts';
 import { respondNotModified } from '../http/responses/etag.ts';
 import { isLocal, signIn } from './signIn.ts';
 import { statusPage } from './statusPage.ts';
@@ -13,7 +14,7 @@ const PREFIX = '/console';
 const EMBEDDED_SCRIPT = 'turnlog-chat.js';
 const IMMUTABLE = 'public, max-age=31536000, immutable';
 const SHORT = 'public, max-age=300';
-/** What the build writes. Other files, such as the compressed ones, have no path of their own. */
+/** The types of files that have a path. Others, such as the compressed ones, have none. */
 const TYPES = new Set(['.css', '.html', '.ico', '.js', '.json', '.png', '.svg', '.txt', '.woff2']);
 /** A file in the folder or in `assets/`. Names never begin with a dot, so that no path leads out. */
 const FILE = /^(?:assets\/)?\w[\w-]*(?:\.[\w-]+)+$/;

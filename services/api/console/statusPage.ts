@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { ConsoleState } from '../context.ts';
+import { escapeHtml } from '../../../shared/lib/html.ts';
+import type { ConsoleState } from '../../../shared/ports/consoleBuild.ts';
 
 const REFRESH_S = 2;
 /** Keeps the fragment with the sign-in code. A refresh without a script reloads no page that has one. */
@@ -13,9 +14,7 @@ const hashOf = (text: string): string =>
   `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 const POLICY = `default-src 'none'; script-src ${hashOf(RELOAD)}; style-src ${hashOf(STYLE)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-const ENTITIES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
-const escapeText = (text: string): string =>
-  text.slice(0, MAX_CHARACTERS).replace(/[&<>]/g, (character) => ENTITIES[character]!);
+const showText = (text: string): string => escapeHtml(text.slice(0, MAX_CHARACTERS));
 
 const inSeconds = (ms: number): string => `${Math.ceil(ms / 1_000)} s`;
 
@@ -28,14 +27,14 @@ function contentOf(state: ConsoleState): { title: string; refreshes: boolean; bo
         body: `<p>The first start of a release builds the console. This page reloads by itself until it is ready; the API can be used already.</p>
 <progress aria-label="Building"></progress>
 <p>Elapsed: ${inSeconds(state.elapsedMs)}</p>
-<pre>${escapeText(state.output)}</pre>`,
+<pre>${showText(state.output)}</pre>`,
       };
     case 'failed': {
       const when = state.retryMs > 0 ? `in ${inSeconds(state.retryMs)} or later` : 'now';
       return {
         title: 'The console could not be built',
         refreshes: false,
-        body: `<pre>${escapeText(state.reason)}</pre>
+        body: `<pre>${showText(state.reason)}</pre>
 <p>To try again, reload this page ${when}, restart the service, or run <code>npm run console:build</code>. The API is not affected.</p>`,
       };
     }

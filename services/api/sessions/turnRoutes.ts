@@ -68,7 +68,7 @@ async function readTurnWithinMemory(
   }
 }
 
-/** What a chat token must be for to read or cancel turns. */
+/** The target that a chat token must cover to read or cancel turns. */
 export const sessionInPath = ({ params }: { params: Readonly<Record<string, string>> }) => ({
   session_id: params['sessionId'],
 });

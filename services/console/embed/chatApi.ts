@@ -4,7 +4,7 @@ import { eventsIn } from '../src/api/eventStream.ts';
 import { newIdempotencyKey } from '../src/api/idempotencyKey.ts';
 
 type Token = { token: string; agent_id?: string };
-/** What the host of the page returns: the answer of `chat-tokens`, its `data`, or the token alone. */
+/** The response of the page's host: that of `chat-tokens`, its `data`, or the token alone. */
 export type GetToken = () => Promise<string | Token | { data: Token }>;
 export type TurnRef = Schema<'TurnStarted'>;
 /** An event of a turn's stream, or the loss of its connection before it is opened again. */

@@ -30,7 +30,7 @@ function createMarkdownView(parent: HTMLElement): (text: string) => void {
     for (const { nodes } of shown.splice(kept)) for (const node of nodes) node.remove();
     for (const token of tokens.slice(kept)) {
       const block = sanitize(marked.parser(Object.assign([token], { links: tokens.links })));
-      // What scrolls sideways must be reached with the keyboard.
+      // Content that scrolls sideways must be reachable with the keyboard.
       for (const wide of block.querySelectorAll<HTMLElement>('pre, table')) wide.tabIndex = 0;
       for (const code of block.querySelectorAll('pre')) code.role = 'group';
       const nodes = [...block.childNodes];

@@ -110,7 +110,7 @@ function openChat(host: TurnlogChat) {
   const emit = (name: string, detail: object): boolean =>
     host.dispatchEvent(new CustomEvent(name, { detail, bubbles: true, composed: true }));
 
-  /** What went wrong, and what to try. */
+  /** The failure, and the remedy. */
   function explain(error: unknown): string {
     const { code, message, retry } =
       error instanceof ApiError ? error : chatError('', String(error));

@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { gunzipSync } from 'node:zlib';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { createConsoleBuild, type ConsoleBuild } from '../../../infra/vite/consoleBuild.ts';
+import { createConsoleBuild } from '../../../infra/vite/consoleBuild.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
@@ -44,7 +44,8 @@ build();
 
 let sources: string;
 let lines: { level: string; msg: string; reason?: string }[];
-const builds: ConsoleBuild[] = [];
+type Build = ReturnType<typeof createConsoleBuild>;
+const builds: Build[] = [];
 const file = (name: string): string => join(sources, name);
 
 async function write(name: string, text: string): Promise<void> {
@@ -81,21 +82,21 @@ afterEach(async () => {
   await rm(sources, { recursive: true });
 });
 
-function createBuild(limits: { buildMs?: number; retryMs?: number } = {}): ConsoleBuild {
+function createBuild(limits: { buildMs?: number; retryMs?: number } = {}): Build {
   const output = { write: (line: string) => void lines.push(JSON.parse(line)) };
   const build = createConsoleBuild({ logger: createLogger('info', output), sources, ...limits });
   builds.push(build);
   return build;
 }
 
-const until = (build: ConsoleBuild, kind: 'ready' | 'failed') =>
+const until = (build: Build, kind: 'ready' | 'failed') =>
   eventually(
     () => build.visit(),
     (state) => state.kind === kind,
   );
 
 /** Starts a build, and resolves when its Vite runs for the `nth` time. */
-async function startBuild(build: ConsoleBuild, nth = 1): Promise<Call> {
+async function startBuild(build: Build, nth = 1): Promise<Call> {
   build.start();
   return (await eventually(calls, (made) => made.length >= nth)).at(-1)!;
 }

@@ -29,10 +29,29 @@ const buildConsole = (): Promise<unknown> =>
 /** A browser in which the console is used as a person would use it. */
 export interface ConsoleBrowser {
   browser: Browser;
+  /**
+   * Opens a view in light, in dark and on a phone, saves screenshots, and returns what is wrong: the
+   * findings of axe, the problems of the page, and a page that scrolls sideways.
+   */
+  inspectLooks(path: string, view: InspectedView): Promise<string[]>;
   /** A page of `service`, signed in with its key unless `key` says otherwise (null: not signed in). */
   open(path: string, options: OpenOptions): Promise<ConsolePage>;
   close(): Promise<void>;
 }
+
+interface InspectedView {
+  service: OpenOptions['service'];
+  /** The beginning of the names of the screenshots. */
+  name: string;
+  /** Resolves once the view shows its content. */
+  wait: (page: ConsolePage) => Promise<void>;
+}
+
+const LOOKS = [
+  { look: 'light' },
+  { look: 'dark', theme: 'dark' },
+  { look: 'phone', isPhone: true },
+] as const;
 
 interface OpenOptions {
   service: Pick<TestService, 'url' | 'key'>;
@@ -44,7 +63,7 @@ interface OpenOptions {
 
 export interface ConsolePage extends Page {
   /**
-   * What went wrong in the page: errors, violations of the content security policy, requests to
+   * The problems of the page: errors, violations of the content security policy, requests to
    * another host, and dialogs of the browser.
    */
   problems: string[];
@@ -58,7 +77,7 @@ interface AxeResults {
   violations: { id: string; help: string; nodes: { html: string }[] }[];
 }
 
-/** What axe finds wrong in a page (WCAG 2.2 A and AA). */
+/** The violations that axe finds in a page (WCAG 2.2 A and AA). */
 export async function runAxe(page: Page): Promise<string[]> {
   await page.evaluate(await readFile(AXE, 'utf8'));
   const { violations } = (await page.evaluate(
@@ -88,8 +107,23 @@ export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowse
   if (!browser) return undefined;
   const screenshots = join(SCREENSHOTS, folder);
   await mkdir(screenshots, { recursive: true });
-  return {
+  const consoleBrowser: ConsoleBrowser = {
     browser,
+    async inspectLooks(path, { service, name, wait }) {
+      const found: string[] = [];
+      for (const { look, ...options } of LOOKS) {
+        const page = await consoleBrowser.open(path, { service, ...options });
+        await wait(page);
+        await page.waitForLoadState('networkidle');
+        found.push(...(await page.inspect(`${name}-${look}`)), ...page.problems);
+        const beyond = await page.evaluate<number>(
+          'document.documentElement.scrollWidth - innerWidth',
+        );
+        if (beyond > 0) found.push(`${look}: the page scrolls sideways by ${beyond} pixels`);
+        await page.context().close();
+      }
+      return found;
+    },
     async open(
       path,
       { service, key = service.key, theme = 'light', isPhone = false }: OpenOptions,
@@ -129,4 +163,5 @@ export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowse
     },
     close: () => browser.close(),
   };
+  return consoleBrowser;
 }

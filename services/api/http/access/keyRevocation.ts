@@ -7,9 +7,9 @@ import type { RouteContext } from '../../context.ts';
 export type KeyCheck = () => Promise<boolean>;
 
 /**
- * Checks at intervals whether the client's key, and its chat token, are still valid. `checkedAt` is when it was last known to
- * be, by `performance.now()`; by default the first answer is checked, because a handler may have waited
- * before it.
+ * Checks at intervals whether the client's key, and its chat token, are still valid. `checkedAt` is
+ * the time of the last check, by `performance.now()`; by default the first answer is checked, because
+ * a handler may have waited before it.
  */
 export function createKeyCheck(
   { cachedRows, clock }: Pick<RouteContext, 'cachedRows' | 'clock'>,

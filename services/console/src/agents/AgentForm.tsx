@@ -78,7 +78,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
     >
       <TextField {...field('name')} />
       <TextAreaField
-        hint="What the model is to do, and how. It precedes each conversation."
+        hint="The task of the model. It precedes each conversation."
         className="min-h-40"
         {...field('instruction')}
       />

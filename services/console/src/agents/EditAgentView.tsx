@@ -64,7 +64,7 @@ const scrollTo = (element: HTMLElement | null): void =>
 function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent }) {
   const show = useSaved();
   const queryClient = useQueryClient();
-  /** What the form started from; it stays, whatever is loaded later. */
+  /** The version that the form started from; later loads do not change it. */
   const [mine, setMine] = useState(loaded);
   const [theirs, setTheirs] = useState<StoredAgent>();
   const names = [mine, theirs ?? mine].map(({ agent }) => `Revision ${agent.revision}`);
@@ -113,7 +113,7 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent })
   );
 }
 
-/** Edits an agent. A change by somebody else in the meantime is noticed and explained. */
+/** Edits an agent. A concurrent change by another client is noticed and explained. */
 export function EditAgentView() {
   const { agentId } = editRoute.useParams();
   const query = useQuery(agentQuery(agentId));

@@ -19,11 +19,11 @@ const CHANGES = { created: 'Created', updated: 'Changed', deleted: 'Deleted' } a
 interface ConfigDiffProps {
   before: StoredFields;
   after: StoredFields;
-  /** What both are called. */
+  /** The names of both. */
   names: readonly [before: string, after: string];
 }
 
-/** What differs between two configurations of an agent, field by field; texts line by line. */
+/** The differences between two configurations of an agent, field by field; texts line by line. */
 export function ConfigDiff({ before, after, names }: ConfigDiffProps) {
   const changes = diffFields(before, after);
   if (changes.length === 0)

@@ -4,7 +4,7 @@ import { onApiKeyChange } from './apiKey.ts';
 
 const MOST_RETRIES = 2;
 
-/** What the views have read from the service. */
+/** The cached responses of the service. */
 export const queryClient = new QueryClient({
   defaultOptions: {
     queries: {
@@ -14,5 +14,5 @@ export const queryClient = new QueryClient({
     },
   },
 });
-// What one key could read is not shown to the next.
+// The responses to one key are not shown to the next.
 onApiKeyChange(() => queryClient.clear());

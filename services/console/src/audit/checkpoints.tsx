@@ -184,7 +184,7 @@ function TextForm({ action, initial, onSave, ...field }: TextFormProps) {
   );
 }
 
-/** What the person trusts: a checkpoint and keys, kept in this browser. */
+/** The checkpoint and the keys that the person trusts, kept in this browser. */
 export function TrustCard() {
   const { stored, trust, save, pin } = useTrust();
   return (

@@ -5,13 +5,13 @@ import type { Trust } from './verify/verifySession.ts';
 const NAME = 'turnlog.audit-trust';
 const queryKey = ['audit-trust'];
 
-/** What the person trusts, as this browser keeps it beyond the tab. `keys` has one vkey per line. */
+/** The trusted checkpoint and keys, as this browser keeps them. `keys` has one vkey per line. */
 interface StoredTrust {
   keys: string;
   pinned?: { note: string; at: string } | undefined;
 }
 
-/** What is kept, as it is and parsed. What can't be read is not trusted. */
+/** Reads the stored trust, as text and parsed. Unreadable parts are not trusted. */
 async function readTrust(): Promise<{ stored: StoredTrust; trust: Trust }> {
   try {
     const stored = JSON.parse(localStorage.getItem(NAME)!) as StoredTrust;
@@ -22,7 +22,7 @@ async function readTrust(): Promise<{ stored: StoredTrust; trust: Trust }> {
   }
 }
 
-/** What the person trusts, undefined while it is read, and how to change it. */
+/** The trusted checkpoint and keys, undefined while they are read, and a function to change them. */
 export function useTrust() {
   const queryClient = useQueryClient();
   const { data } = useQuery({ queryKey, queryFn: readTrust, staleTime: Infinity });

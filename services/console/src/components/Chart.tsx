@@ -4,7 +4,7 @@ import { cn } from './classNames.ts';
 
 type Look = 1 | 2 | 3 | 4;
 
-/** What a chart shows of each row. The look is a colour, and a pattern that tells it from the others without colours. */
+/** A value of each row. The look is a colour and a pattern, which is distinct without colours. */
 export type ChartSeries = readonly [key: string, label: string, look: Look];
 
 /** A day, an agent, a turn: a value for each series, and where digits matter its text as well. */

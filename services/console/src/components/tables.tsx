@@ -23,7 +23,7 @@ export const Facts = ({
 );
 
 interface TableProps {
-  /** What the table shows, for screen readers and as its heading if `isTitled`. */
+  /** The name of the table, for screen readers and as its heading if `isTitled`. */
   caption: string;
   isTitled?: boolean;
   /** Headings; one that begins with `#` heads numbers, which are aligned to the right. */

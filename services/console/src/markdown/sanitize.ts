@@ -71,7 +71,7 @@ const ALLOWED_TAGS =
     ' ',
   );
 
-/** Sanitised elements of the HTML that `marked` has made, whoever wrote the text. */
+/** The sanitised elements of the HTML that `marked` made from any text. */
 export const sanitize = (html: string): DocumentFragment =>
   purifier.sanitize(html, {
     ALLOWED_TAGS,

@@ -19,7 +19,7 @@ function formatChange(before = NaN, after = NaN): string {
   return Number.isFinite(percent) ? `${percent > 0 ? '+' : ''}${percent} %` : '–';
 }
 
-/** What the same turns took, recorded and replayed. */
+/** Tokens, time and cost of the same turns, recorded and replayed. */
 export function BeforeAfter({ before, after }: { before: Took; after: Took | undefined }) {
   const numbers = NUMBERS.map(([name, valueOf]) => {
     const values = [valueOf(before), after && valueOf(after)] as const;

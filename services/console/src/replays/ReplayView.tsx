@@ -26,7 +26,7 @@ const LATENCY: readonly ChartSeries[] = [
   ['replayed', 'Replayed', 2],
 ];
 
-/** What a replay was started with, and what it has used. */
+/** The settings of a replay, and its use of the budget. */
 function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownReplay }) {
   const used = sums.replayed.tokens.total + sums.judge_tokens + sums.other_tokens;
   const { added, missing, changed } = sums.tools;

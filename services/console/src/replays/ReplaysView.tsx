@@ -37,7 +37,7 @@ export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn[
   </Badge>
 );
 
-/** What a replay replaces, in words. */
+/** The replacements of a replay, in words. */
 export function describeReplacements(
   { agent_id, agent_revision: revision, model, instruction }: Replay['replacements'],
   agents: readonly Schema<'Agent'>[],

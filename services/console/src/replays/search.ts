@@ -21,7 +21,7 @@ export interface ReplaySearch {
   compared?: string;
 }
 
-/** What the form of a new replay begins with; `turn` is the first one to replay. */
+/** The initial values of the form of a new replay; `turn` is the first one to replay. */
 export interface NewReplaySearch {
   session?: string;
   turn?: number;

@@ -42,7 +42,7 @@ export function parseListSearch(search: Search): SessionFilters {
   } as SessionFilters);
 }
 
-/** What of a session an address shows. */
+/** The part of a session that an address shows. */
 export interface SessionSearch {
   tab?: 'timeline' | 'events';
   /** The turn or the event to show. */

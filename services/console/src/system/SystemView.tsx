@@ -187,7 +187,7 @@ export function SystemView() {
   const { data, isError } = health;
   const status = isError ? 'not ready' : data?.status;
   const tone = isError ? 'destructive' : status === 'ready' ? 'success' : 'warning';
-  // What was read before is not the state now.
+  // An earlier response is not the present state.
   const state = isError ? ({ ...health, data: undefined } as UseQueryResult<typeof data>) : health;
   return (
     <View

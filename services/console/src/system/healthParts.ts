@@ -10,7 +10,7 @@ export interface HealthPart {
   detail: string;
 }
 
-/** What is wrong with a part, and what to do first. */
+/** A problem of a part, and the first remedy. */
 export interface HealthProblem {
   name: string;
   what: string;
@@ -114,7 +114,7 @@ export function partsOf(health: HealthReport): HealthPart[] {
 const problem = (name: string, what: unknown, first: string): HealthProblem[] =>
   typeof what === 'string' ? [{ name, what, first }] : [];
 
-/** What is wrong with a process that is ready. */
+/** The problems of a process that is ready. */
 export function problemsOf(health: HealthReport): HealthProblem[] {
   const streams = (path: string): string | undefined => {
     const names = listAt(health, path).map(({ stream }) => String(stream));

@@ -19,7 +19,7 @@ const Bar = ({ percent }: { percent: number }) => {
   return <span aria-hidden className="h-1.5 rounded-full" style={{ background }} />;
 };
 
-/** What the account stores, and how much it may. */
+/** The storage of the account, with its quotas. */
 export function StorageUse() {
   const query = useQuery({
     queryKey: ['usage', 'storage'],

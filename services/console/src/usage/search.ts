@@ -1,4 +1,4 @@
-/** What usage is grouped by, in the words of the API and of the view. */
+/** The groupings of usage, in the words of the API and of the view. */
 export const GROUPS = {
   day: 'Day',
   agent: 'Agent',

@@ -6,7 +6,7 @@ export type UsageEntry = Schema<'UsageEntry'>;
 
 const PAGE = 1_000;
 
-/** What is asked of the API. Without `by` there is one sum. */
+/** A query of usage. Without `by` there is one sum. */
 export interface UsageQuery extends Omit<UsageSearch, 'days' | 'by'> {
   from: string;
   to: string;

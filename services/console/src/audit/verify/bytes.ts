@@ -1,6 +1,6 @@
 import { unreadable } from './mismatch.ts';
 
-/** Bytes with a buffer of their own, as WebCrypto takes them. */
+/** Bytes over a whole buffer, as WebCrypto takes them. */
 export type Bytes = Uint8Array<ArrayBuffer>;
 
 export const utf8 = (text: string): Bytes => new TextEncoder().encode(text);

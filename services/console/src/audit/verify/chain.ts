@@ -41,7 +41,7 @@ const isObject = (value: unknown): value is Members =>
 
 const namesOf = (value: Members): string => Object.keys(value).toSorted().join();
 
-/** What became of a text: undefined for an object that represents none. */
+/** The form of a text: undefined for an object that represents none. */
 function kindOf({ sha256, salt = '', text = '', erased = true }: Members, names: string) {
   const isText = typeof sha256 === 'string' && SHA256.test(sha256);
   const isWhole = typeof salt === 'string' && typeof text === 'string' && erased === true;
@@ -65,7 +65,7 @@ async function commitmentOf({ salt, text }: Members): Promise<string> {
   return toHex(await digest(join(bytes, utf8(String(text)))));
 }
 
-/** What was verified of a session so far. `hash` is that of the last event. */
+/** The verified part of a session. `hash` is that of its last event. */
 export interface ChainState {
   events: number;
   hash: string;
@@ -84,7 +84,7 @@ const noFormOf = (): Misfit => ['has no canonical form', CHANGED];
 
 const textOf = (text: unknown): string => (typeof text === 'string' ? text : '');
 
-/** What identifies an event to a reader, as far as it is an event. */
+/** The fields that identify an event to a reader, as far as it is an event. */
 export function labelOf(value: unknown, revision: number) {
   const { type, metadata } = isObject(value) ? value : ({} as Members);
   const time = isObject(metadata) ? metadata['recorded_at'] : undefined;

@@ -1,8 +1,8 @@
 /** Where a verification ended, for the person who reads its result. */
 export interface MismatchDetails {
-  /** What that means. */
+  /** The meaning of the mismatch. */
   meaning: string;
-  /** What a hash, a root or a number would have to be, and what it is. */
+  /** The expected and the actual hash, root or number. */
   expected?: string | undefined;
   actual?: string | undefined;
   /** The first event that does not match. */

@@ -6,7 +6,7 @@ import { Mismatch } from './mismatch.ts';
 import { requireSignature, signersOf } from './notes.ts';
 import type { Checkpoint, Signer, TrustedKey } from './notes.ts';
 
-/** What the person trusts, from other sources than the service. */
+/** The checkpoint and keys that the person trusts, from other sources than the service. */
 export interface Trust {
   /** Keys of logs and of witnesses. */
   keys: readonly TrustedKey[];
@@ -18,7 +18,7 @@ const REWRITTEN =
 const ROLLED_BACK =
   'The log was rolled back, for example to an older copy: events that were recorded are gone. Right after a switch to another replica, try again in a minute.';
 const RENAMED =
-  'A log that was restored, or whose tree was lost, gets another name, which its operator announces. Otherwise somebody replaced it.';
+  'A log that was restored, or whose tree was lost, gets another name, which its operator announces. Otherwise it was replaced.';
 
 /**
  * Accepts checkpoints of one log, and throws Mismatch for others: each must have the signature of a
@@ -78,7 +78,7 @@ export interface EventProof {
   checkpoint: Checkpoint;
 }
 
-/** What was verified. */
+/** The result of a verification. */
 export interface VerifiedSession {
   chain: ChainState;
   /** The checkpoint that the last event was proven under. */
@@ -100,7 +100,7 @@ interface Verification {
   onProgress: (events: number, total: number) => void;
 }
 
-/** After this long the page draws and reacts: WebCrypto may answer without a task of its own. */
+/** The page draws and reacts after this time: WebCrypto may answer within the same task. */
 const SLICE_MS = 30;
 
 /**

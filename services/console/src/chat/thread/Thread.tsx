@@ -34,7 +34,7 @@ function useFollowedEnd() {
 
 interface ThreadProps extends TurnActions {
   turns: readonly ChatTurn[];
-  /** What is shown before the first turn. */
+  /** The text before the first turn. */
   children: ReactNode;
 }
 

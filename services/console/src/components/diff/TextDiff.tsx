@@ -10,7 +10,7 @@ interface TextDiffProps {
   after?: string;
   /** Instead of both texts: their differences. */
   parts?: readonly DiffPiece[];
-  /** What the sides are, such as "Revision 3". */
+  /** The names of the sides, such as "Revision 3". */
   labels: readonly [before: string, after: string];
 }
 

@@ -21,7 +21,7 @@ const TELLING = [
   'title',
 ] as const;
 
-/** What happened in an event, in one line. */
+/** A summary of an event, in one line. */
 const summaryOf = ({ data }: SessionEvent): string =>
   TELLING.flatMap((name) => {
     const value = (data as { [Name in typeof name]?: Parameters<typeof textOf>[0] | null })[name];

@@ -5,7 +5,7 @@ import { api, dataOf, type Schema } from '../../api/client.ts';
 import { Button } from '../../components/Button.tsx';
 import { Alert } from '../../components/states.tsx';
 
-/** What can be done with a session. */
+/** The actions on a session. */
 export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
   const { session_id, agent_id, status, turn_count } = session;
   const client = useQueryClient();

@@ -21,7 +21,7 @@ const SessionLink = ({ id, turn }: { id: string; turn?: number }) => (
   </Link>
 );
 
-/** What is known of a session beside its turns. */
+/** Status, agent, times and labels of a session. */
 export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
   const agents = useAgents();
   const { agent_id, forked_from, replay, status } = session;

@@ -118,7 +118,7 @@ function SpanRow({ span, totalMs }: { span: Span; totalMs: number }) {
   );
 }
 
-/** What a turn did with its time. */
+/** The waterfall of a turn: its calls over time. */
 function Spans({ session: { session_id }, turn }: TurnProps) {
   const { data: waterfall } = useQuery(waterfallQuery(session_id, turn));
   if (waterfall === undefined) return <Skeleton className="h-8" />;
@@ -147,7 +147,7 @@ function Spans({ session: { session_id }, turn }: TurnProps) {
   );
 }
 
-/** What can be done with a turn. */
+/** The actions on a turn. */
 function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnProps) {
   const [showsRequests, setShowsRequests] = useState(false);
   const [key] = useState(newIdempotencyKey);

@@ -78,14 +78,14 @@ async function revisionBefore(sessionId: string, turn: Turn, signal: AbortSignal
   if (before === 0) return 0;
   const query = { at_turn: before, after: before, limit: 1 };
   const { at } = await readTranscript(sessionId, query, signal);
-  // The first turn of its own that a fork has follows the start of its stream.
+  // A fork's own first turn follows the start of its stream.
   return at && at.origin_session_id === turn.origin_session_id ? at.revision : 0;
 }
 
-/** What a turn did with its time, from its events; undefined without the start of the turn. */
+/** The calls of a turn over time, from its events; undefined without the start of the turn. */
 export const waterfallQuery = (sessionId: string, turn: Turn) =>
   queryOptions({
-    // What an ended turn did does not change.
+    // An ended turn does not change.
     queryKey: [
       'session',
       sessionId,

@@ -5,7 +5,7 @@ interface Tokens {
   completion: number;
 }
 
-/** What a waterfall needs of an event, as the API has it. */
+/** The part of an event of the API that a waterfall needs. */
 export interface TurnEvent {
   revision: number;
   type: string;
@@ -38,7 +38,7 @@ export interface Span {
   isError?: boolean;
 }
 
-/** What a turn did with its time. */
+/** The waterfall of a turn: its calls over time. */
 export interface Waterfall {
   /** Revisions of the first and the last event of the turn. */
   revisions: readonly [number, number];

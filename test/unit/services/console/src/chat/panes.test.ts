@@ -24,7 +24,7 @@ test('an address without sessions has one new pane, and others have each session
   expect(panesOf({ sessions: 'a,b,c,d,e,f' })).toHaveLength(MOST_PANES);
 });
 
-test('one more new pane has a name of its own', () => {
+test('one more new pane has another name', () => {
   expect(nextNewPane(['session_a'])).toBe('new1');
   expect(nextNewPane(['new2', 'new1'])).toBe('new3');
   expect(isNewPane(nextNewPane([]))).toBe(true);

@@ -64,7 +64,7 @@ async function makeLog(other = 'a') {
 }
 const log = await makeLog();
 
-/** What the service shows: the events, those from the sixth on under a later checkpoint. */
+/** The responses of the service: the events, those from the sixth on under a later checkpoint. */
 async function proofs(events: readonly ShownEvent[] = session): Promise<EventProof[]> {
   const [first, second] = [await log.checkpoint(302), await log.checkpoint(SIZE)];
   return Promise.all(

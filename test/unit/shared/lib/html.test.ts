@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { escapeHtml, html, htmlText } from '../../../../shared/reports/html.ts';
+import { escapeHtml, html, htmlText } from '../../../../shared/lib/html.ts';
 
 test('escapes what ends an element, an attribute or a reference', () => {
   expect(escapeHtml(`<a href="x" title='y'>&amp;</a>`)).toBe(
