@@ -91,18 +91,31 @@ export function createMessageLog(texts: Texts, toLatest: HTMLButtonElement) {
     note,
   );
   let isAtEnd = true;
+  /** The place to which the log has followed its end. */
+  let followedTop = 0;
+  const isNearEnd = (): boolean =>
+    log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END_PX;
   /** Follows the end only for a reader who is there. */
   function update(): void {
-    if (isAtEnd) log.scrollTop = log.scrollHeight;
+    // The event of a reader's scroll comes only with the next frame.
+    if (log.scrollTop < followedTop && !isNearEnd()) isAtEnd = false;
+    if (isAtEnd) {
+      log.scrollTop = log.scrollHeight;
+      followedTop = log.scrollTop;
+    }
     toLatest.hidden = isAtEnd;
   }
+  function goToEnd(): void {
+    isAtEnd = true;
+    followedTop = 0;
+    update();
+  }
   log.addEventListener('scroll', () => {
-    isAtEnd = log.scrollHeight - log.scrollTop - log.clientHeight < NEAR_END_PX;
+    isAtEnd = isNearEnd();
     toLatest.hidden = isAtEnd;
   });
   toLatest.addEventListener('click', () => {
-    isAtEnd = true;
-    update();
+    goToEnd();
     log.focus();
   });
   new ResizeObserver(update).observe(log);
@@ -131,8 +144,7 @@ export function createMessageLog(texts: Texts, toLatest: HTMLButtonElement) {
       const user = { class: 'user', part: 'message user-message' };
       const question = element('li', user, author(texts.you), element('p', {}, input));
       list.append(question, answer);
-      isAtEnd = true;
-      update();
+      goToEnd();
       let round: { number: number; text: string; show: (text: string) => void } | undefined;
       let frame: number | undefined;
       function draw(): void {
