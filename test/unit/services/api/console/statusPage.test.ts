@@ -8,7 +8,7 @@ test('a page about a build shows its state as text, and reloads by itself', () =
   const { html } = statusPage({ kind: 'building', elapsedMs: 4_200, output: HOSTILE });
   expect(html).toContain('<noscript><meta http-equiv="refresh" content="2"></noscript>');
   expect(html).toContain('Elapsed: 5 s');
-  expect(html).toContain("&lt;/pre&gt;&lt;script&gt;alert('1')&lt;/script&gt;&amp;amp;");
+  expect(html).toContain('&lt;/pre&gt;&lt;script&gt;alert(&#39;1&#39;)&lt;/script&gt;&amp;amp;');
   expect(html.match(/<script/g)).toHaveLength(1);
 });
 
