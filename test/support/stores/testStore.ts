@@ -39,6 +39,8 @@ export function testStoreEnv(): Record<string, string> {
   const shared = process.env[VARIABLES.DATABASE_URL] !== undefined;
   return {
     ...Object.fromEntries(stores),
+    // On a busy machine a server in the same process takes longer than the default for a large event.
+    ...(onEventStoreDb() && { STORE_WAIT_MS: '30000' }),
     ...(shared && { LOG_SIGNING_KEY_FILE: testSigningKeyFile() }),
   };
 }
