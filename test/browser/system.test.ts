@@ -86,7 +86,7 @@ withBrowser('says what is wrong, and what to do first, as text', async () => {
   expect(text).toContain(XSS_PAYLOADS[19]);
   expect(text).toContain('First: Check that Kafka runs');
   await page.getByText('degraded', { exact: true }).waitFor();
-  await page.getByRole('row', { name: /Read models behind 2 min/ }).waitFor();
+  await page.getByRole('row', { name: /Read models behind 1 min 33 s/ }).waitFor();
   await inspectAll(page, 'degraded');
   expect(await page.evaluate('window.__xss')).toBeUndefined();
   expect(page.problems).toEqual([]);

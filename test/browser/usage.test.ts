@@ -75,7 +75,8 @@ withBrowser('shows totals, charts and every number by day', async () => {
   expect(await total(page, 'Cost')).toBe('0.049 USD');
   expect(await total(page, 'Tokens without a price')).toBe('1,100');
   expect(await cellOf(page, today, 0).innerText()).toBe('16');
-  expect(await page.getByRole('row').count()).toBe(31);
+  const days = page.getByRole('region', { name: 'Usage by day' });
+  expect(await days.getByRole('row').count()).toBe(31);
 
   await page
     .getByRole('figure', { name: 'Runs by day' })
@@ -132,15 +133,17 @@ withBrowser('takes days from the address and from its fields', async () => {
   await page.getByLabel('Days').selectOption('Last 7 days');
   await page.getByLabel('From (UTC)').waitFor({ state: 'hidden' });
   await page.getByRole('figure', { name: 'Runs by day' }).waitFor();
-  expect(await page.getByRole('row').count()).toBe(8);
+  const days = page.getByRole('region', { name: 'Usage by day' });
+  expect(await days.getByRole('row').count()).toBe(8);
   expect(new URL(page.url()).search).toBe('?days=7');
 });
 
 withBrowser('shows the storage and its quotas', async () => {
   const page = await browser!.open('/usage', { service });
   await page.getByRole('heading', { name: 'Storage' }).scrollIntoViewIfNeeded();
-  const events = page.locator('dt:text-is("Events today") + dd');
-  expect(await events.innerText()).toMatch(/^\d[\d,]*\n+\d+ % of 10,000,000$/);
+  const events = page.getByRole('row', { name: /^Events today/ });
+  expect(await events.innerText()).toMatch(/\d[\d,]* of 10,000,000$/);
+  expect(await events.getByRole('meter').getAttribute('title')).toMatch(/^\d+ %$/);
 });
 
 withBrowser('shows why it is closed to a key without the scope', async () => {

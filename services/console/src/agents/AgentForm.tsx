@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { useRef, useState, type ReactNode, type SubmitEvent } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
@@ -39,29 +39,21 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
   const { data: models = [] } = useQuery(modelsQuery);
   const { data: tools = [] } = useQuery(toolsQuery);
   const [draft, setDraft] = useState(initial);
-  const [errors, setErrors] = useState<DraftErrors>({});
-  const [problem, setProblem] = useState<string>();
-  const [isSaving, setSaving] = useState(false);
   const form = useRef<HTMLFormElement>(null);
-  const showError = (error: unknown): void => {
-    const found =
-      error instanceof SyntaxError
-        ? { [SCHEMA]: `This is not JSON: ${error.message}` }
-        : errorsOf(error instanceof ApiError && error.details);
-    const message = (error as Error).message;
-    setErrors(found);
-    setProblem(Object.keys(found).length > 0 ? 'Some fields need a change.' : message);
-    requestAnimationFrame(() =>
-      form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus(),
-    );
-  };
-  const save = async (event: SubmitEvent): Promise<void> => {
+  const { mutate, isPending, error } = useMutation({
+    mutationFn: async () => onSave(fieldsOf(draft)),
+    onError: () =>
+      requestAnimationFrame(() =>
+        form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus(),
+      ),
+  });
+  const errors: DraftErrors =
+    error instanceof SyntaxError
+      ? { [SCHEMA]: `This is not JSON: ${error.message}` }
+      : errorsOf(error instanceof ApiError && error.details);
+  const submit = (event: SubmitEvent): void => {
     event.preventDefault();
-    setSaving(true);
-    setErrors({});
-    setProblem(undefined);
-    await (async () => onSave(fieldsOf(draft)))().catch(showError);
-    setSaving(false);
+    mutate();
   };
   const change = (changes: Partial<AgentDraft>): void => setDraft({ ...draft, ...changes });
   const bind = bindFields(draft, change, errors);
@@ -70,12 +62,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
   const offered = models.map(({ id }) => [id, id] as const);
   const missing = [draft.model, `${draft.model} (not available)`] as const;
   return (
-    <form
-      ref={form}
-      noValidate
-      onSubmit={(event) => void save(event)}
-      className="mx-auto grid max-w-3xl gap-5"
-    >
+    <form ref={form} noValidate onSubmit={submit} className="mx-auto grid max-w-3xl gap-5">
       <TextField {...field('name')} />
       <TextAreaField
         hint="The task of the model. It precedes each conversation."
@@ -125,9 +112,13 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
         {...field('component')}
       />
       <SelectField options={COMPACTIONS} {...field('compaction')} />
-      {problem && <Alert title={problem} />}
+      {error && (
+        <Alert
+          title={Object.keys(errors).length > 0 ? 'Some fields need a change.' : error.message}
+        />
+      )}
       {notice}
-      <Button type="submit" disabled={isSaving} className="justify-self-start">
+      <Button type="submit" disabled={isPending} className="justify-self-start">
         {action}
       </Button>
     </form>

@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useMutation, useQuery } from '@tanstack/react-query';
 import { Pin } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import { Button } from '../components/Button.tsx';
@@ -156,12 +156,7 @@ interface TextFormProps {
 
 function TextForm({ action, initial, onSave, ...field }: TextFormProps) {
   const [text, setText] = useState(initial);
-  const [error, setError] = useState<string>();
-  const save = (): Promise<void> =>
-    onSave(text).then(
-      () => setError(undefined),
-      (problem: unknown) => setError((problem as Error).message),
-    );
+  const { mutate, error } = useMutation({ mutationFn: onSave });
   return (
     <>
       <TextAreaField
@@ -169,14 +164,14 @@ function TextForm({ action, initial, onSave, ...field }: TextFormProps) {
         spellCheck={false}
         value={text}
         onValue={setText}
-        error={error}
+        error={error?.message}
         {...field}
       />
       <Button
         variant="outline"
         className="justify-self-start"
         disabled={text === initial}
-        onClick={() => void save()}
+        onClick={() => mutate(text)}
       >
         {action}
       </Button>

@@ -25,6 +25,12 @@ interface ChartProps {
   rows: readonly ChartRow[];
 }
 
+/** The tokens of prompts and of answers. */
+export const TOKEN_SERIES: readonly ChartSeries[] = [
+  ['prompt', 'Prompt', 1],
+  ['completion', 'Answer', 2],
+];
+
 const NUMBERS = new Intl.NumberFormat();
 const SHORT = new Intl.NumberFormat(undefined, {
   notation: 'compact',

@@ -1,21 +1,17 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { useEffect, useEffectEvent, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
 import { Badge, Card, View } from '../components/layout.tsx';
 import { Alert, EmptyState, Loaded } from '../components/states.tsx';
 import { DataTable, Facts } from '../components/tables.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
-import { isTyping } from '../shell/useShortcuts.ts';
+import { isForView, useKeyDown } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { StatusBadge } from './ReplaysView.tsx';
-import {
-  comparedTurnQuery,
-  turnsQuery,
-  type ReplayTurn,
-  type ShownReplay,
-} from './replayQueries.ts';
+import { comparedTurnQuery, turnsQuery } from './replayQueries.ts';
+import type { ReplayTurn, ShownReplay } from './replayQueries.ts';
 import { formatTurnId, type TurnFilter, type TurnId } from './search.ts';
 
 const LABELS = ['Recorded', 'Replayed'] as const;
@@ -111,10 +107,8 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
           rows={turn.checks.map(({ check, passed, code: reason, session_id }) => ({
             key: String(check),
             cells: [
-              <code key="rule" className="text-xs break-all">
-                {JSON.stringify(rules[check])}
-              </code>,
-              <Badge key="result" tone={passed ? 'success' : 'destructive'}>
+              <code className="text-xs break-all">{JSON.stringify(rules[check])}</code>,
+              <Badge tone={passed ? 'success' : 'destructive'}>
                 {passed ? 'Passed' : 'Failed'}
               </Badge>,
               session_id ? <Verdict sessionId={session_id} /> : reason,
@@ -125,11 +119,8 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
       <BeforeAfter before={turn.recorded} after={turn.replayed} />
       <Facts
         facts={[
-          ['Recorded', <TurnLink key="recorded" id={turn} label="Recorded turn" />],
-          replayedId && [
-            'Replayed',
-            <TurnLink key="replayed" id={replayedId} label="Replayed turn" />,
-          ],
+          ['Recorded', <TurnLink id={turn} label="Recorded turn" />],
+          replayedId && ['Replayed', <TurnLink id={replayedId} label="Replayed turn" />],
           ['Models', `${turn.recorded.model} → ${turn.replayed?.model ?? '–'}`],
           ['Request', turn.requests === 'same' ? 'the same bytes' : 'not the same bytes'],
         ]}
@@ -161,17 +152,11 @@ export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
       params: { replayId },
       search: { only: filter, ...(to && { compared: formatTurnId(to) }) },
     });
-  const handle = useEffectEvent((event: KeyboardEvent) => {
-    if (event.metaKey || event.ctrlKey || event.altKey || isTyping(event.target)) return;
-    if (document.querySelector('dialog[open]')) return;
+  useKeyDown((event) => {
+    if (!isForView(event)) return;
     if (event.key === 'Escape') go();
     if (neighbours[event.key]) go(neighbours[event.key]);
   });
-  useEffect(() => {
-    const listen = (event: KeyboardEvent): void => handle(event);
-    addEventListener('keydown', listen);
-    return () => removeEventListener('keydown', listen);
-  }, []);
   return (
     <View
       title={`Turn ${id.turn} of session …${id.session_id.slice(-8)}`}

@@ -2,7 +2,7 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tansta
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Chart, formatCount, type ChartSeries } from '../components/Chart.tsx';
+import { Chart, formatCount, TOKEN_SERIES, type ChartSeries } from '../components/Chart.tsx';
 import { Badge, Card, View } from '../components/layout.tsx';
 import { Alert, EmptyState, Loaded } from '../components/states.tsx';
 import { Facts } from '../components/tables.tsx';
@@ -17,14 +17,10 @@ import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './sear
 
 const route = getRouteApi('/replays/$replayId');
 
-const TOKENS: readonly ChartSeries[] = [
-  ['prompt', 'Prompt', 1],
-  ['completion', 'Answer', 2],
-];
-const LATENCY: readonly ChartSeries[] = [
+const LATENCY = [
   ['recorded', 'Recorded', 1],
   ['replayed', 'Replayed', 2],
-];
+] as const satisfies readonly ChartSeries[];
 
 /** The settings of a replay, and its use of the budget. */
 function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownReplay }) {
@@ -134,18 +130,10 @@ export function ReplayView() {
     );
   if (opened) return <ReplayTurnView key={compared} replay={replay} id={opened} filter={filter} />;
   const { turns, requests, recorded, replayed, checks } = replay.sums;
-  const took = [
-    {
-      id: 'before',
-      label: 'Recorded',
-      values: { ...recorded.tokens, recorded: recorded.duration_ms },
-    },
-    {
-      id: 'after',
-      label: 'Replayed',
-      values: { ...replayed.tokens, replayed: replayed.duration_ms },
-    },
-  ];
+  const took = LATENCY.map(([id, label]) => {
+    const { tokens, duration_ms } = replay.sums[id];
+    return { id, label, values: { ...tokens, [id]: duration_ms } };
+  });
   return (
     <View
       title={describeReplacements(replay.replacements, agents)}
@@ -178,7 +166,7 @@ export function ReplayView() {
               { id: 'requests', label: 'Requests', values: requests },
             ]}
           />
-          <Chart kind="bars" title="Tokens" series={TOKENS} rows={took} />
+          <Chart kind="bars" title="Tokens" series={TOKEN_SERIES} rows={took} />
           <Chart kind="bars" title="Latency, in milliseconds" series={LATENCY} rows={took} />
         </div>
         <div className="grid gap-3 md:grid-cols-2">

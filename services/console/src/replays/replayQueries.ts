@@ -30,13 +30,10 @@ export const replaysQuery = infiniteQueryOptions({
       : false,
 });
 
-interface TurnsQuery {
-  limit: number;
-  after?: string;
-  only?: Exclude<TurnFilter, 'all'>;
-}
-const readReplay = (replayId: string, query: TurnsQuery) =>
-  api.GET('/v1/replays/{replayId}', { params: { path: { replayId }, query } });
+const readReplay = (
+  replayId: string,
+  query: { limit: number; after?: string; only?: Exclude<TurnFilter, 'all'> },
+) => api.GET('/v1/replays/{replayId}', { params: { path: { replayId }, query } });
 
 /** A replay with its settings, without its turns. */
 export const replayQuery = (replayId: string) =>

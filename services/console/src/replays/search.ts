@@ -15,18 +15,6 @@ export interface TurnId {
   turn: number;
 }
 
-/** The part of an address that says what of a replay is shown; `compared` as `session_….12`. */
-export interface ReplaySearch {
-  only?: TurnFilter;
-  compared?: string;
-}
-
-/** The initial values of the form of a new replay; `turn` is the first one to replay. */
-export interface NewReplaySearch {
-  session?: string;
-  turn?: number;
-}
-
 type Search = Readonly<Record<string, unknown>>;
 
 export const formatTurnId = ({ session_id, turn }: TurnId): string => `${session_id}.${turn}`;
@@ -41,7 +29,11 @@ export function parseTurnId(text: unknown): TurnId | undefined {
 export const cursorBefore = ({ session_id, turn }: TurnId): string =>
   `${session_id}.${String(turn - 1).padStart(10, '0')}`;
 
-export function parseReplaySearch({ only, compared }: Search): ReplaySearch {
+/** The part of an address that says what of a replay is shown; `compared` as `session_….12`. */
+export function parseReplaySearch({ only, compared }: Search): {
+  only?: TurnFilter;
+  compared?: string;
+} {
   const filter = TURN_FILTERS.find((each) => each === only);
   return {
     ...(filter && { only: filter }),
@@ -49,7 +41,11 @@ export function parseReplaySearch({ only, compared }: Search): ReplaySearch {
   };
 }
 
-export const parseNewReplaySearch = ({ session, turn }: Search): NewReplaySearch => ({
+/** The initial values of the form of a new replay; `turn` is the first one to replay. */
+export const parseNewReplaySearch = ({
+  session,
+  turn,
+}: Search): { session?: string; turn?: number } => ({
   ...(typeof session === 'string' && { session }),
   ...(Number.isSafeInteger(turn) && { turn: Number(turn) }),
 });

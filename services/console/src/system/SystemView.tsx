@@ -1,19 +1,19 @@
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { useEffect, useRef, type ReactNode } from 'react';
+import { useEffect, useRef } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { api, apiFetch, dataOf } from '../api/client.ts';
-import { cn } from '../components/classNames.ts';
 import { Badge, Card, View } from '../components/layout.tsx';
+import { formatBytes, LimitUse } from '../components/LimitUse.tsx';
 import { Loaded } from '../components/states.tsx';
 import { DataTable, Facts } from '../components/tables.tsx';
 import { Time } from '../components/Time.tsx';
+import { formatDuration } from '../sessions/session/format.ts';
+import { StorageUse } from '../usage/StorageUse.tsx';
 import { partsOf, problemsOf, type HealthReport } from './healthParts.ts';
 import { parseMetrics, resourcesOf, type MetricSamples } from './openMetrics.ts';
 import { processFigures, type MetricsRead } from './processFigures.ts';
 
 const REFRESH_MS = 3_000;
-const NEARLY = 0.8;
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const;
 
 async function readMetrics(): Promise<MetricsRead> {
   const headers = { accept: 'application/openmetrics-text; version=1.0.0' };
@@ -21,63 +21,9 @@ async function readMetrics(): Promise<MetricsRead> {
   return { metrics: parseMetrics(await response.text()), at: Date.now() };
 }
 
-function formatBytes(bytes: number | undefined): string {
-  if (bytes === undefined) return '…';
-  const unit = Math.min(Math.floor(Math.log2(Math.max(bytes, 1)) / 10), UNITS.length - 1);
-  return `${(bytes / 1_024 ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`;
-}
-
-const formatLag = (ms: number): string =>
-  ms < 1_000
-    ? `${ms} ms`
-    : ms < 60_000
-      ? `${(ms / 1_000).toFixed(1)} s`
-      : `${Math.round(ms / 60_000)} min`;
-
 /** True for an error that another try won’t change: a missing scope, or metrics on another port. */
 const isClosed = (error: unknown): boolean =>
   error instanceof ApiError && (error.status === 403 || error.status === 404);
-
-const Section = ({ title, children }: { title: string; children: ReactNode }) => (
-  <Card aria-label={title} className="grid min-w-0 gap-3">
-    <h2 className="text-base font-semibold">{title}</h2>
-    {children}
-  </Card>
-);
-
-/** How much of a limit is used, as a bar below the figures. */
-function Use({
-  used,
-  limit,
-  isBytes,
-  label,
-}: {
-  used: number;
-  limit: number | null;
-  isBytes: boolean;
-  label: string;
-}) {
-  const format = isBytes ? formatBytes : (value: number) => value.toLocaleString();
-  if (limit === null) return `${format(used)}, no limit`;
-  const share = Math.min(used / limit, 1);
-  return (
-    <div className="ml-auto grid w-40 gap-1">
-      {format(used)} of {format(limit)}
-      <div
-        role="meter"
-        aria-label={label}
-        aria-valuemax={limit}
-        aria-valuenow={Math.min(used, limit)}
-        className="h-1 overflow-hidden rounded-full bg-muted"
-      >
-        <div
-          className={cn('h-full', share >= NEARLY ? 'bg-warning' : 'bg-primary')}
-          style={{ width: `${share * 100}%` }}
-        />
-      </div>
-    </div>
-  );
-}
 
 const GOOD = ['active', 'relaying', 'up', 'up to date', 'sweeping'];
 const IDLE = ['standing by', 'waiting', 'starting'];
@@ -89,7 +35,7 @@ function Health({ health }: { health: HealthReport }) {
   const problems = problemsOf(health);
   return (
     <>
-      <Section title="Needs attention">
+      <Card title="Needs attention">
         {problems.length === 0 && (
           <p className="text-muted-foreground">Nothing needs attention: all parts work.</p>
         )}
@@ -100,8 +46,8 @@ function Health({ health }: { health: HealthReport }) {
             <p className="text-muted-foreground">First: {first}</p>
           </div>
         ))}
-      </Section>
-      <Section title="Parts">
+      </Card>
+      <Card title="Parts">
         <DataTable
           caption="Parts and their state"
           columns={['Part', 'State', '#Lag', 'Detail']}
@@ -109,15 +55,13 @@ function Health({ health }: { health: HealthReport }) {
             key: name,
             cells: [
               name,
-              <Badge key="state" tone={toneOf(status)}>
-                {status}
-              </Badge>,
-              lagMs === undefined ? '' : formatLag(lagMs),
+              <Badge tone={toneOf(status)}>{status}</Badge>,
+              lagMs === undefined ? '' : formatDuration(lagMs),
               detail,
             ],
           }))}
         />
-      </Section>
+      </Card>
     </>
   );
 }
@@ -128,11 +72,11 @@ function ProcessFacts({ now, before }: { now: MetricsRead; before: MetricsRead |
     <Facts
       className="md:grid-cols-2"
       facts={[
-        ['Event-loop delay, p99', delayMs === undefined ? '…' : `≤ ${formatLag(delayMs)}`],
+        ['Event-loop delay, p99', delayMs === undefined ? '…' : `≤ ${formatDuration(delayMs)}`],
         ['CPU, of one core', cores === undefined ? '…' : `${Math.round(cores * 100)} %`],
         ['Resident memory', formatBytes(memory.residentBytes)],
         ['Heap', `${formatBytes(memory.heapBytes)} of ${formatBytes(memory.heapLimitBytes)}`],
-        startedAt !== undefined && ['Started', <Time key="at" value={startedAt} />],
+        startedAt !== undefined && ['Started', <Time value={startedAt} />],
       ]}
     />
   );
@@ -150,7 +94,7 @@ const Limits = ({ metrics }: { metrics: MetricSamples }) => (
       key: `${name} ${use.isBytes}`,
       cells: [
         wordsOf(name),
-        <Use key="use" label={wordsOf(name)} {...use} />,
+        <LimitUse label={wordsOf(name)} {...use} />,
         waiting.toLocaleString(),
         rejected.toLocaleString(),
       ],
@@ -173,12 +117,6 @@ export function SystemView() {
     refetchInterval: ({ state }) => (isClosed(state.error) ? false : REFRESH_MS),
     structuralSharing: false,
   });
-  const quotas = useQuery({
-    queryKey: ['storage-use'],
-    queryFn: () => dataOf(api.GET('/v1/usage/storage')),
-    refetchInterval: 5 * REFRESH_MS,
-    retry: false,
-  });
   const reads = useRef<MetricsRead[]>([]);
   useEffect(() => {
     if (metrics.data) reads.current = [metrics.data, ...reads.current].slice(0, 2);
@@ -198,46 +136,24 @@ export function SystemView() {
       }
       description="The process that answers this page. It refreshes every 3 seconds."
     >
-      <div className="mx-auto grid max-w-6xl gap-4">
+      <div className="mx-auto grid max-w-6xl grid-cols-[minmax(0,1fr)] gap-4">
         <Loaded query={state} skeleton="h-96">
           {(report) => <Health health={report as HealthReport} />}
         </Loaded>
-        <div className="grid items-start gap-4 lg:grid-cols-2">
-          <Section title="Process">
+        <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 lg:grid-cols-2">
+          <Card title="Process">
             <Loaded query={metrics}>{(now) => <ProcessFacts now={now} before={before} />}</Loaded>
-          </Section>
-          <Section title="Quotas of your account">
-            <Loaded query={quotas}>
-              {(use) => (
-                <DataTable
-                  caption="Quotas and their use"
-                  columns={['Quota', '#In use']}
-                  rows={Object.entries(use.quotas).map(([name, { used, limit }]) => ({
-                    key: name,
-                    cells: [
-                      wordsOf(name),
-                      <Use
-                        key="use"
-                        label={name}
-                        used={used}
-                        limit={limit}
-                        isBytes={name.startsWith('bytes')}
-                      />,
-                    ],
-                  }))}
-                />
-              )}
-            </Loaded>
-          </Section>
+          </Card>
+          <StorageUse title="Quotas of your account" />
         </div>
-        <Section title="Limits and their use">
+        <Card title="Limits and their use">
           <p className="text-muted-foreground">
             Requests beyond a limit wait, or are rejected with 429 or 503.
           </p>
           <Loaded query={metrics} skeleton="h-96">
             {({ metrics: samples }) => <Limits metrics={samples} />}
           </Loaded>
-        </Section>
+        </Card>
       </div>
     </View>
   );

@@ -1,22 +1,6 @@
 /** The body of `GET /health/ready`. Its members are read by their paths, such as `relay.reason`. */
 export type HealthReport = Readonly<Record<string, unknown>>;
 
-/** A part of the service, as the person sees it. */
-export interface HealthPart {
-  name: string;
-  status: string;
-  /** How far it is behind, in milliseconds; undefined for a part that follows nothing. */
-  lagMs: number | undefined;
-  detail: string;
-}
-
-/** A problem of a part, and the first remedy. */
-export interface HealthProblem {
-  name: string;
-  what: string;
-  first: string;
-}
-
 const at = (health: unknown, path: string): unknown =>
   path
     .split('.')
@@ -85,8 +69,11 @@ const REASONS: [name: string, path: string, first: string][] = [
   ['Erasures', 'erasures.reason', 'Check that the key store can be written. They are retried.'],
 ];
 
-/** The parts of a process that is ready, in an order that does not change. */
-export function partsOf(health: HealthReport): HealthPart[] {
+/**
+ * The parts of a process that is ready, in an order that does not change. `lagMs` is undefined for a
+ * part that follows nothing.
+ */
+export function partsOf(health: HealthReport) {
   const parts = PARTS.filter(([, member]) => health[member]).map(([name, member, figures]) => {
     const state = at(health, `${member}.state`);
     const isBehind = at(health, `${member}.caught_up`) === false;
@@ -111,11 +98,12 @@ export function partsOf(health: HealthReport): HealthPart[] {
   return [...(runs === undefined ? [] : [first]), ...parts, ...servers];
 }
 
-const problem = (name: string, what: unknown, first: string): HealthProblem[] =>
+/** A problem of a part, and the first remedy; none unless health has its text. */
+const problem = (name: string, what: unknown, first: string) =>
   typeof what === 'string' ? [{ name, what, first }] : [];
 
 /** The problems of a process that is ready. */
-export function problemsOf(health: HealthReport): HealthProblem[] {
+export function problemsOf(health: HealthReport) {
   const streams = (path: string): string | undefined => {
     const names = listAt(health, path).map(({ stream }) => String(stream));
     const total = numberAt(health, path.replace('_streams', '_count')) ?? names.length;

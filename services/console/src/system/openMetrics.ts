@@ -37,22 +37,13 @@ export function parseMetrics(text: string): MetricSamples {
 export const valueOf = (metrics: MetricSamples, name: string): number | undefined =>
   metrics.get(name)?.[0]?.value;
 
-interface BoundedResource {
-  name: string;
-  isBytes: boolean;
-  used: number;
-  limit: number;
-  waiting: number;
-  rejected: number;
-}
-
 /** The bounded resources of a process, by name, so that their order does not change. */
-export function resourcesOf(metrics: MetricSamples): BoundedResource[] {
+export function resourcesOf(metrics: MetricSamples) {
   const sum = (metric: string, resource: string | undefined): number =>
     (metrics.get(`turnlog_resource_${metric}`) ?? [])
       .filter(({ labels }) => labels['resource'] === resource)
       .reduce((total, { value }) => total + value, 0);
-  const resourcesIn = (suffix: '' | '_bytes'): BoundedResource[] =>
+  const resourcesIn = (suffix: '' | '_bytes') =>
     (metrics.get(`turnlog_resource_limit${suffix}`) ?? []).map(({ labels, value: limit }) => ({
       name: labels['resource'] ?? '',
       isBytes: suffix !== '',

@@ -1,17 +1,5 @@
 import { valueOf, type MetricSamples } from './openMetrics.ts';
 
-/** Figures of a process; undefined where they are unknown, as rates are before a second read. */
-export interface ProcessFigures {
-  /** 99 of 100 timers ran at most so late, in milliseconds (the bound of a histogram bucket). */
-  delayMs: number | undefined;
-  /** CPU time per time, of all threads: 1 is one core. */
-  cores: number | undefined;
-  residentBytes: number | undefined;
-  heapBytes: number | undefined;
-  heapLimitBytes: number | undefined;
-  startedAt: string | undefined;
-}
-
 /** MetricSamples, and when they were read, in milliseconds. */
 export interface MetricsRead {
   metrics: MetricSamples;
@@ -45,8 +33,12 @@ function delayBetween(before: MetricSamples, now: MetricSamples): number | undef
   return total > 0 && found ? found[0] * 1_000 : undefined;
 }
 
-/** The figures of a process from its latest metrics, and from those before for rates. */
-export function processFigures(now: MetricsRead, before: MetricsRead | undefined): ProcessFigures {
+/**
+ * The figures of a process from its latest metrics, and from those before for rates; undefined where
+ * they are unknown. 99 of 100 timers ran at most `delayMs` late; `cores` is the CPU time of all
+ * threads per time.
+ */
+export function processFigures(now: MetricsRead, before: MetricsRead | undefined) {
   const { metrics } = now;
   const cpu = valueOf(metrics, 'process_cpu_seconds_total');
   const cpuBefore = before && valueOf(before.metrics, 'process_cpu_seconds_total');

@@ -7,6 +7,11 @@ import { useAgents } from '../sessions/useAgents.ts';
 import { GROUPS, RANGES, type UsageSearch } from './search.ts';
 import { useKeys } from './useUsage.ts';
 
+const KINDS = [
+  ['run', 'Runs'],
+  ['replay', 'Replays'],
+] as const;
+
 interface FiltersProps {
   search: UsageSearch;
   range: { from: string; to: string };
@@ -23,26 +28,21 @@ export function UsageFilters({ search, range }: FiltersProps) {
     });
   const isChosen = search.from !== undefined || search.to !== undefined;
   const none = { agent_id: undefined, model: undefined, key_id: undefined, kind: undefined };
-  const models = useQuery(modelsQuery).data ?? [];
-  const choices = [
-    [
-      'agent_id',
-      'Agent',
-      'All agents',
-      useAgents().map((each) => [each.agent_id, each.name] as const),
-    ],
-    ['model', 'Model', 'All models', models.map(({ id }) => [id, id] as const)],
-    ['key_id', 'Key', 'All keys', useKeys().map((each) => [each.key_id, each.name] as const)],
-    [
-      'kind',
-      'Kind',
-      'Runs and replays',
-      [
-        ['run', 'Runs'],
-        ['replay', 'Replays'],
-      ],
-    ],
-  ] as const;
+  const models = (useQuery(modelsQuery).data ?? []).map(({ id }) => [id, id] as const);
+  const agents = useAgents().map(({ agent_id, name }) => [agent_id, name] as const);
+  const keys = useKeys().map(({ key_id, name }) => [key_id, name] as const);
+  const choice = (
+    name: keyof typeof none,
+    label: string,
+    all: string,
+    options: readonly (readonly [string, string])[],
+  ) => {
+    const { [name]: chosen = '' } = search;
+    // The value of an address may be no option.
+    const shown = new Map([['', all], [chosen, chosen || all], ...options]);
+    const onValue = (value: string): void => change({ [name]: value || undefined });
+    return <SelectField label={label} value={chosen} options={[...shown]} onValue={onValue} />;
+  };
   return (
     <div className="grid grid-cols-2 items-end gap-3 md:grid-cols-[repeat(auto-fill,minmax(10rem,1fr))]">
       <SelectField
@@ -76,22 +76,11 @@ export function UsageFilters({ search, range }: FiltersProps) {
         options={Object.entries(GROUPS)}
         onValue={(by) => change({ by })}
       />
-      {choices.map(([name, label, all, options]) => (
-        <SelectField
-          key={name}
-          label={label}
-          value={search[name] ?? ''}
-          options={[
-            ...new Map<string, string>([
-              ['', all],
-              [search[name] ?? '', search[name] ?? all],
-              ...options,
-            ]),
-          ]}
-          onValue={(value) => change({ [name]: value || undefined })}
-        />
-      ))}
-      {choices.some(([name]) => name in search) && (
+      {choice('agent_id', 'Agent', 'All agents', agents)}
+      {choice('model', 'Model', 'All models', models)}
+      {choice('key_id', 'Key', 'All keys', keys)}
+      {choice('kind', 'Kind', 'Runs and replays', KINDS)}
+      {Object.keys(none).some((name) => name in search) && (
         <Button variant="outline" onClick={() => change(none)}>
           Clear filters
         </Button>

@@ -17,7 +17,8 @@ export interface NamedEntry {
 export const showCost = (cost: UsageEntry['cost']): string =>
   cost ? `${cost.amount} ${cost.currency}` : '–';
 
-const COLUMNS: readonly (readonly [string, (entry: UsageEntry) => number | string])[] = [
+/** The figures of an entry: the name of each, and its value. */
+const FIGURES: readonly (readonly [string, (entry: UsageEntry) => number | string])[] = [
   ['Runs', ({ runs }) => runs],
   ['Completed', ({ completed }) => completed],
   ['Failed', ({ failed }) => failed],
@@ -31,6 +32,13 @@ const COLUMNS: readonly (readonly [string, (entry: UsageEntry) => number | strin
   ['Tokens without a price', ({ unpriced_tokens }) => unpriced_tokens],
 ];
 
+/** The names of the figures with their texts. */
+export const figuresOf = (entry: UsageEntry) =>
+  FIGURES.map(([name, valueOf]) => {
+    const value = valueOf(entry);
+    return [name, typeof value === 'number' ? formatCount(value) : value] as const;
+  });
+
 /** Every number of the charts, to read and to copy. */
 export function UsageTable({ group, rows }: { group: string; rows: readonly NamedEntry[] }) {
   return (
@@ -38,11 +46,11 @@ export function UsageTable({ group, rows }: { group: string; rows: readonly Name
       <DataTable
         caption={`Usage by ${group.toLowerCase()}`}
         isTitled
-        columns={[group, ...COLUMNS.map(([title]) => `#${title}`)]}
+        columns={[group, ...FIGURES.map(([name]) => `#${name}`)]}
         rows={rows.map(({ id, name, entry, only }) => ({
           key: id,
           cells: [
-            <span key={id} title={id} className="block max-w-56 truncate">
+            <span title={id} className="block max-w-56 truncate">
               {only ? (
                 <Link to="/usage" search={only} className="text-primary hover:underline">
                   {name}
@@ -51,10 +59,7 @@ export function UsageTable({ group, rows }: { group: string; rows: readonly Name
                 name
               )}
             </span>,
-            ...COLUMNS.map(([, valueOf]) => {
-              const value = valueOf(entry);
-              return typeof value === 'number' ? formatCount(value) : value;
-            }),
+            ...figuresOf(entry).map(([, text]) => text),
           ],
         }))}
       />

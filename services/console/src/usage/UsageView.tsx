@@ -1,5 +1,5 @@
 import { getRouteApi } from '@tanstack/react-router';
-import { Chart, formatCount, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
+import { Chart, TOKEN_SERIES, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
 import { Card, View } from '../components/layout.tsx';
 import { EmptyState, Loaded } from '../components/states.tsx';
 import { Facts } from '../components/tables.tsx';
@@ -7,7 +7,7 @@ import { useAgents } from '../sessions/useAgents.ts';
 import { daysOf, eachDay, GROUPS, type UsageSearch } from './search.ts';
 import { StorageUse } from './StorageUse.tsx';
 import { UsageFilters } from './UsageFilters.tsx';
-import { showCost, UsageTable, type NamedEntry } from './UsageTable.tsx';
+import { figuresOf, showCost, UsageTable, type NamedEntry } from './UsageTable.tsx';
 import { useKeys, useUsage, type UsageEntry } from './useUsage.ts';
 
 const route = getRouteApi('/usage');
@@ -21,10 +21,7 @@ const CHARTS: Readonly<Record<string, readonly ChartSeries[]>> = {
     ['failed', 'Failed', 3],
     ['interrupted', 'Interrupted', 4],
   ],
-  Tokens: [
-    ['prompt', 'Prompt', 1],
-    ['completion', 'Answer', 2],
-  ],
+  Tokens: TOKEN_SERIES,
   Cost: [['cost', 'Cost', 1]],
 };
 
@@ -49,18 +46,6 @@ const toChartRow = ({ id, name, entry }: NamedEntry): ChartRow => {
   const tick = day === undefined ? {} : { tick: DAY.format(new Date(day)) };
   return { id, label: name, ...tick, values, texts: { cost: showCost(cost) } };
 };
-
-const totalsOf = ({ tokens, ...entry }: UsageEntry) =>
-  [
-    ['Runs', formatCount(entry.runs)],
-    ['Failed', formatCount(entry.failed)],
-    ['Interrupted', formatCount(entry.interrupted)],
-    ['Prompt tokens', formatCount(tokens.prompt)],
-    ['Answer tokens', formatCount(tokens.completion)],
-    ['All tokens', formatCount(tokens.total)],
-    ['Cost', showCost(entry.cost)],
-    ['Tokens without a price', formatCount(entry.unpriced_tokens)],
-  ] as const;
 
 /** The entries with names, in the order in which they are shown. */
 function useNamedEntries(entries: readonly UsageEntry[], search: UsageSearch): NamedEntry[] {
@@ -114,7 +99,7 @@ export function UsageView() {
       <UsageFilters search={search} range={range} />
       {totals.data && (
         <Card>
-          <Facts facts={totalsOf(total)} className="[&_dd]:text-xl [&_dd]:font-semibold" />
+          <Facts facts={figuresOf(total)} className="[&_dd]:text-xl [&_dd]:font-semibold" />
         </Card>
       )}
       {!grouped.data && <Loaded query={grouped}>{() => null}</Loaded>}
@@ -145,7 +130,7 @@ export function UsageView() {
           <UsageTable group={GROUPS[group]} rows={group === 'day' ? rows.toReversed() : rows} />
         </>
       )}
-      <StorageUse />
+      <StorageUse title="Storage" />
     </View>
   );
 }

@@ -5,13 +5,10 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 
 export const utf8 = (text: string): Bytes => new TextEncoder().encode(text);
 
-const charsOf = (bytes: Bytes): string =>
-  Array.from(bytes, (byte) => String.fromCharCode(byte)).join('');
-
 export const toHex = (bytes: Bytes): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-export const toBase64 = (bytes: Bytes): string => btoa(charsOf(bytes));
+export const toBase64 = (bytes: Bytes): string => btoa(String.fromCharCode(...bytes));
 
 /** The bytes of standard base64 with padding; undefined for any other text. */
 export function fromBase64(text: string): Bytes | undefined {

@@ -57,18 +57,13 @@ export async function inclusionFault(
 /** Reads the root of the leaves from `index` × 256^level on, 256^level many. */
 export type ReadHash = (level: number, index: number) => Promise<Bytes>;
 
-async function rootOf(part: Part, read: ReadHash): Promise<Bytes> {
-  const count = part.to - part.from;
-  const level = Math.log2(count) / 8;
-  if (Number.isInteger(level) && part.from % count === 0) return read(level, part.from / count);
-  const [left, right] = halvesOf(part);
-  return parentOf(await rootOf(left, read), await rootOf(right, read));
-}
-
 /** The roots of the leaves of `part`: of those before leaf `size`, and of all, from the same hashes. */
 async function rootsOf(part: Part, size: number, read: ReadHash): Promise<[Bytes, Bytes]> {
-  if (part.to <= size || part.from >= size) {
-    const root = await rootOf(part, read);
+  const count = part.to - part.from;
+  const level = Math.log2(count) / 8;
+  const isDivided = part.from < size && size < part.to;
+  if (!isDivided && Number.isInteger(level) && part.from % count === 0) {
+    const root = await read(level, part.from / count);
     return [root, root];
   }
   const [left, right] = halvesOf(part);
