@@ -22,10 +22,8 @@ interface NumberedListProps<Entry> extends Omit<
  */
 export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
   const { queryKey, count, pageSize, read, target, ...list } = props;
-  const [range, setRange] = useState(() => {
-    const initial = Math.min(target ?? count - 1, count - 1);
-    return { start: initial, end: initial };
-  });
+  const initial = Math.min(target ?? count - 1, count - 1);
+  const [range, setRange] = useState({ start: initial, end: initial });
   const pageOf = (index: number): number =>
     Math.floor(Math.min(Math.max(index, 0), count - 1) / pageSize);
   const first = pageOf(range.start - AHEAD);

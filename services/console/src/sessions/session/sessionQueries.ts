@@ -33,8 +33,7 @@ export const sessionQuery = (sessionId: string) =>
   queryOptions({
     queryKey: ['session', sessionId, 'head'],
     queryFn: async ({ signal }) => {
-      const end = { limit: 1, after: AFTER_ALL_TURNS };
-      const session = await readTranscript(sessionId, end, signal);
+      const session = await readTranscript(sessionId, { limit: 1, after: AFTER_ALL_TURNS }, signal);
       const isErased = session.forked_from?.erased === true;
       const { turns } = isErased ? await readTranscript(sessionId, { limit: 1 }, signal) : session;
       return { session, first: turns[0]?.turn ?? 1 };
