@@ -71,7 +71,10 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
   let turn = 0;
   let generation: number | undefined;
 
-  /** How a row differs from the log, with the end of its stream; undefined when it does not. */
+  /**
+   * How a row differs from the log, with the end of its stream and the revision that the row has
+   * there; undefined when it does not.
+   */
   async function differenceOf(table: SampledTable, row: AnyRow) {
     const { revision } = row as { revision: number };
     if (revision > MAX_REVISION) return undefined;
@@ -85,11 +88,11 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     const rest = { state, upTo: MAX_REVISION, maxBytes: MAX_BYTES };
     const { position, isCut } = await readStreamRows(store, stream, rest);
     if (isCut) return undefined;
-    if (column !== undefined) return { column, position };
-    const last = state.rows[table].get(id);
-    return last?.revision === revision || state.parked
+    const latest = state.rows[table].get(id)?.revision;
+    if (column !== undefined) return { column, position, latest };
+    return latest === revision || state.parked
       ? undefined
-      : { column: 'revision', position };
+      : { column: 'revision', position, latest };
   }
 
   async function compare(table: SampledTable, row: AnyRow): Promise<void> {
@@ -101,7 +104,10 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     else if (!(await readModels.untilShown(first.position, SHOWN_MS))) return;
     const again = await readModels.findRow(table, key);
     const second = again && (await differenceOf(table, again));
-    if (second) damaged.record({ ...place, column: second.column });
+    // The row of a stream that events are appended to meanwhile is behind it again.
+    const isBehind = second?.column === 'revision' && second.latest !== undefined;
+    const hasAdvanced = isBehind && (again!.revision as number) >= (first.latest ?? Infinity);
+    if (second && !hasAdvanced) damaged.record({ ...place, column: second.column });
     else damaged.clear(place);
   }
 
