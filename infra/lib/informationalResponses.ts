@@ -1,4 +1,4 @@
-import { Agent, fetch as undiciFetch, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 
 class TooManyInformationalResponses extends Error {
@@ -27,8 +27,16 @@ export const limitInformationalResponses: Dispatcher.DispatcherComposeIntercepto
     });
   };
 
-const dispatcher = new Agent().compose(limitInformationalResponses);
+/** Loads undici at the first call: a thread that never sends a request does without its memory. */
+async function loadFetch() {
+  const { Agent, fetch } = await import('undici');
+  return { fetch, dispatcher: new Agent().compose(limitInformationalResponses) };
+}
+
+let loaded: ReturnType<typeof loadFetch> | undefined;
 
 /** The global `fetch`, with a limit on informational responses. */
-export const limitedFetch = ((input: string, init?: object) =>
-  undiciFetch(input, { ...init, dispatcher })) as unknown as typeof fetch;
+export const limitedFetch = (async (input: string, init?: object) => {
+  const { fetch, dispatcher } = await (loaded ??= loadFetch());
+  return fetch(input, { ...init, dispatcher });
+}) as unknown as typeof fetch;
