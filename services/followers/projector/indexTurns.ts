@@ -1,10 +1,13 @@
 import { setImmediate } from 'node:timers/promises';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import type { Keyring, ReadingKeys } from '../../../shared/eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
-import { createTurnTokenizer, loadKeysOf } from '../../../shared/search/turnTokens.ts';
+import {
+  createTurnTokenizer,
+  loadKeysOf,
+  type IndexKeys,
+} from '../../../shared/search/turnTokens.ts';
 import type { ProjectorLogger } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
@@ -22,7 +25,7 @@ const YIELD_AFTER_MS = 4;
 
 interface Indexing {
   store: TurnIndex;
-  keys: ReadingKeys & Pick<Keyring, 'ensureKey'>;
+  keys: IndexKeys;
   logger: ProjectorLogger;
   /** Called with half a sentence on why turns can't be indexed; undefined once they can. */
   onTrouble?: (reason: string | undefined) => void;
