@@ -16,7 +16,7 @@ const SENT_CHARACTERS = 512 * KIB;
 const HELD_CHARACTERS = 1_024 * KIB;
 const HELD_MS = 5_000;
 /** Texts of this time are sent together: less than turns wait to be indexed. */
-const GATHER_MS = 40;
+const GATHER_MS = 100;
 
 /** The start of an indexed text in the data of an event that only commits to it. */
 const INDEXED = new Map([

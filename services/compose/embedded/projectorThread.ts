@@ -31,14 +31,16 @@ const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string
   tell({ type: 'log', level, fields, message });
 
 /** Events that arrive within this time are applied in one batch, unless a reader waits for them. */
-const GATHER_MS = 100;
+const GATHER_MS = 250;
 
 const closing = new AbortController();
 const gathering = createGathering(GATHER_MS);
 const recentTexts = createRecentTexts();
+let requestIndex = (): void => undefined;
 port.on('message', (request: ProjectorRequest) => {
   if (request === 'close') closing.abort();
   else if (request === 'apply') gathering.requestBatch();
+  else if (request === 'index') requestIndex();
   else recentTexts.add(request);
 });
 
@@ -70,6 +72,9 @@ await followGenerations({
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
   gathering,
+  onIndexer(request) {
+    requestIndex = request;
+  },
   onProgress: (batch) => tell({ type: 'progress', batch }),
   report: tell,
 });

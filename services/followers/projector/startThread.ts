@@ -29,10 +29,10 @@ export type ThreadMessage =
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
 /**
- * A message to the projector's thread: close, apply at once what is being gathered, or the texts of
- * events that were appended.
+ * A message to the projector's thread: close, apply or index at once what is being gathered, or the
+ * texts of events that were appended.
  */
-export type ProjectorRequest = 'close' | 'apply' | readonly RecentText[];
+export type ProjectorRequest = 'close' | 'apply' | 'index' | readonly RecentText[];
 
 export interface ProjectorThread extends ProjectorStatus {
   /** For the read models of this thread. */
@@ -130,6 +130,7 @@ export async function startProjectorThread({
         if (!isRequested) send('apply');
         isRequested = true;
       },
+      requestIndex: () => send('index'),
     },
     async close() {
       closing.abort();
