@@ -5,14 +5,25 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 export const clientDisconnectError = (): TurnlogError =>
   new TurnlogError('overloaded', 'The client disconnected while its request waited.');
 
+/** One listener per response serves them all: Node warns of a leak at eleven, and a streamed turn needs that many. */
+const callbacks = new WeakMap<ServerResponse, Set<() => void>>();
+
 /**
  * Calls back when the response is sent or its client has disconnected; at once where it already is.
  * Returns a function that removes the listener.
  */
 export function onResponseClosed(response: ServerResponse, listener: () => void): () => void {
-  if (response.closed) listener();
-  else response.once('close', listener);
-  return () => response.off('close', listener);
+  if (response.closed) {
+    listener();
+    return () => {};
+  }
+  const added = callbacks.get(response) ?? new Set();
+  if (!callbacks.has(response)) {
+    callbacks.set(response, added);
+    response.once('close', () => added.forEach((call) => call()));
+  }
+  added.add(listener);
+  return () => added.delete(listener);
 }
 
 /** Aborts when the response is sent or its client has disconnected. */

@@ -3,7 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
 import { createResponseMemory } from '../../../../../../services/api/http/responses/responseMemory.ts';
-import { clientDisconnectError } from '../../../../../../services/api/http/connection/clientDisconnect.ts';
+import {
+  clientDisconnectError,
+  onResponseClosed,
+} from '../../../../../../services/api/http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../../../../../../services/api/context.ts';
 import { destroyOnError } from '../../../../../../services/api/http/connection/destroyOnError.ts';
 import { sessionsFeature } from '../../../../../../services/api/sessions/routes.ts';
@@ -91,4 +94,19 @@ test('an export whose client leaves before there is anything to send ends, and h
   await expect(sending).rejects.toMatchObject({ message: expect.stringContaining('disconnected') });
   expect(openStreams.activeCount()).toBe(0);
   expect(responseMemory.tryAcquire('acct_1', LIMITS.export.bytes)).toBeDefined();
+});
+
+test('all listeners of a response share one listener for its end, are called once, and can be removed', () => {
+  const { ctx, leave } = client();
+  const listeners = Array.from({ length: 12 }, () => jest.fn());
+  const removals = listeners.map((listener) => onResponseClosed(ctx.res, listener));
+  expect(ctx.res.listenerCount('close')).toBe(1);
+  removals[3]!();
+  leave();
+  const late = jest.fn();
+  onResponseClosed(ctx.res, late);
+  expect(late).toHaveBeenCalledTimes(1);
+  expect(listeners.map((listener) => listener.mock.calls.length)).toEqual(
+    listeners.map((_listener, at) => (at === 3 ? 0 : 1)),
+  );
 });
