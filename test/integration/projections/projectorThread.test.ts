@@ -10,7 +10,6 @@ import { rebuildReadModels } from '../../../services/followers/projector/rebuild
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
-import { withTextsShared } from '../../../shared/search/recentTexts.ts';
 import type { ProjectionProgress } from '../../../shared/projections/progress.ts';
 import {
   agentId,
@@ -134,8 +133,11 @@ test('texts that this process has appended are indexed without their keys', asyn
   const { readModels, thread } = await start();
   const conversation = [sessionStarted(agentId(0)), turnStarted(1), turnCompleted(1)];
   const { keys } = memoryKeys();
-  const appendSealed = async (stream: string, to: EventStore): Promise<Position> => {
+  const appendSealed = async (stream: string, isShared: boolean): Promise<Position> => {
     const { events } = await sealEvents(keys, undefined, conversation.map(newEvent));
+    const texts = events.flatMap(({ toClose }) => toClose?.texts ?? []);
+    // Before the events, so that the index can't be quicker.
+    if (isShared) thread.sendTexts(texts.map(({ sha256, text }) => [stream, sha256, text]));
     const authorship = {
       account_id: 'acct_1',
       key_id: 'key_1',
@@ -143,10 +145,11 @@ test('texts that this process has appended are indexed without their keys', asyn
       causation_id: 'request',
       recorded_at: at(0),
     };
-    return (await appendEvents(to, { stream, head: NO_STREAM }, { events, authorship })).position;
+    return (await appendEvents(store, { stream, head: NO_STREAM }, { events, authorship }))
+      .position;
   };
-  await appendSealed('session-session_1', withTextsShared(store, thread));
-  const last = await appendSealed('session-session_2', store);
+  await appendSealed('session-session_1', true);
+  const last = await appendSealed('session-session_2', false);
   const isIndexed = async (): Promise<boolean> =>
     (await readModels.indexProgress()).indexed === last;
   expect(await eventually(isIndexed, (indexed) => indexed)).toBe(true);
