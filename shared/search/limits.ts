@@ -49,7 +49,7 @@ export const SEARCH_LIMITS = {
     /** Recently changed sessions of an account whose turns a search looks up in the index. */
     changedSessions: 200,
     /** Turns, and characters of their encrypted texts, indexed in one transaction. */
-    turnsAtOnce: 64,
+    turnsAtOnce: 256,
     charactersAtOnce: 512 * KIB,
     /** Accounts looked at together for turns to index out of order, and turns of each. */
     accountsAtOnce: 64,

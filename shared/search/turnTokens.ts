@@ -4,6 +4,7 @@ import { TextErased, createTextOpener, keyIdsOf } from '../eventlog/encryption/c
 import type { Keyring, ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { InvalidCiphertext } from '../eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';
+import type { RecentTexts } from './recentTexts.ts';
 import type { EndedTurn } from './turnIndex.ts';
 import { extractPrefixes, extractWords } from './words.ts';
 import { createWordTokenizer } from './wordTokens.ts';
@@ -14,13 +15,19 @@ const TERMS_AT_ONCE = 256;
 const textsOf = ({ input, output }: EndedTurn): string[] =>
   output === null ? [input] : [input, output];
 
+/** The keys of texts, and the texts that are known without them. */
+export type IndexKeys = ReadingKeys &
+  Pick<Keyring, 'ensureKey'> & { recentTexts?: Pick<RecentTexts, 'has' | 'take'> };
+
 /** Loads the keys of these turns together. Throws `store_unavailable`. */
 export async function loadKeysOf(
-  keys: Pick<ReadingKeys, 'find'>,
+  { find, recentTexts }: Pick<IndexKeys, 'find' | 'recentTexts'>,
   turns: readonly EndedTurn[],
 ): Promise<void> {
+  const unknownTextsOf = (turn: EndedTurn): string[] =>
+    textsOf(turn).filter((text) => !recentTexts?.has(sessionStream(turn.session_id), text));
   try {
-    await keys.find(keyIdsOf(turns.flatMap(textsOf)));
+    await find(keyIdsOf(turns.flatMap(unknownTextsOf)));
   } catch (error) {
     // The turn that lacks its key finds out itself.
     if (!isTurnlogError(error, 'key_missing')) throw error;
@@ -32,7 +39,7 @@ export async function loadKeysOf(
  * soon. The tokens are empty for a turn that is being erased, and undefined for a turn whose texts
  * can't be decrypted because their key is lost or they were changed.
  */
-export function createTurnTokenizer(keys: ReadingKeys & Pick<Keyring, 'ensureKey'>) {
+export function createTurnTokenizer(keys: IndexKeys) {
   const byAccount = new Map<string, Awaited<ReturnType<typeof createWordTokenizer>>>();
 
   async function tokensOf(turn: EndedTurn) {
@@ -40,10 +47,16 @@ export function createTurnTokenizer(keys: ReadingKeys & Pick<Keyring, 'ensureKey
     if (!byAccount.has(account_id))
       byAccount.set(account_id, await createWordTokenizer(keys, account_id));
     const tokenOf = byAccount.get(account_id);
-    const texts = textsOf(turn);
-    const open = await createTextOpener(keys, sessionStream(session_id), texts);
-    if (!tokenOf) return [];
-    const words = extractWords(texts.map(open));
+    const stream = sessionStream(session_id);
+    const texts = textsOf(turn).map((closed) => ({
+      closed,
+      plain: keys.recentTexts?.take(stream, closed),
+    }));
+    const unknown = texts.flatMap(({ closed, plain }) => (plain === undefined ? [closed] : []));
+    const open = await createTextOpener(keys, stream, unknown);
+    const isErased = unknown.length < texts.length && (await keys.isErased(stream));
+    if (!tokenOf || isErased) return [];
+    const words = extractWords(texts.map(({ closed, plain }) => plain ?? open(closed)));
     const tokens = new Set<string>();
     for (const term of [...words, ...extractPrefixes(words)]) {
       tokens.add(tokenOf(term));

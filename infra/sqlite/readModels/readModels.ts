@@ -162,8 +162,16 @@ export function openSqliteReadModels({
   const { current, untilShown, close } = createFollower(folder, progress);
   const words = createWordSearch(current);
   const thread = createReaderThread(folder, current);
+  const queries = createReadModelQueries(
+    createSqliteDatabase(current, thread, words.searchSessions),
+  );
   return {
-    ...createReadModelQueries(createSqliteDatabase(current, thread, words.searchSessions)),
+    ...queries,
+    async indexProgress() {
+      const indexProgress = await queries.indexProgress();
+      if (indexProgress.unindexed_from !== null) progress.requestIndex?.();
+      return indexProgress;
+    },
     generation: () => current().generation,
     holdsErased: async () => current().get(HOLDS_ERASED)!['holds'] === 1,
     damagedWords: words.damage,

@@ -13,6 +13,7 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withLeaves } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { withTextsShared } from '../../../shared/search/recentTexts.ts';
 import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
 import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
@@ -135,7 +136,10 @@ export async function openEmbedded(
   const storage = {
     store: withStorageLimits(
       withLeaves(
-        guardAppends(store, () => projector.logChanged() ?? prover.check.refusal()),
+        guardAppends(
+          withTextsShared(store, projector),
+          () => projector.logChanged() ?? prover.check.refusal(),
+        ),
         prover.tiles,
       ),
       limits,

@@ -12,6 +12,7 @@ import { openEventLog } from '../eventStore.ts';
 import { openTextKeys } from '../textKeys.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { createRecentTexts } from '../../../shared/search/recentTexts.ts';
 import { locateReadModels } from '../logLocation.ts';
 import { runProverInThread, type ThreadData } from '../features/prover.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
@@ -30,13 +31,17 @@ const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string
   tell({ type: 'log', level, fields, message });
 
 /** Events that arrive within this time are applied in one batch, unless a reader waits for them. */
-const GATHER_MS = 100;
+const GATHER_MS = 250;
 
 const closing = new AbortController();
 const gathering = createGathering(GATHER_MS);
+const recentTexts = createRecentTexts();
+let requestIndex = (): void => undefined;
 port.on('message', (request: ProjectorRequest) => {
   if (request === 'close') closing.abort();
-  else gathering.requestBatch();
+  else if (request === 'apply') gathering.requestBatch();
+  else if (request === 'index') requestIndex();
+  else recentTexts.add(request);
 });
 
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
@@ -44,9 +49,17 @@ const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
 const keyring = createKeyring({ ...keys, log });
 const proven = runProverInThread(data, { log, keys: keyring, logger, signal: closing.signal });
+const indexKeys = {
+  ...keyring,
+  recentTexts,
+  evict(...[stream, ids]: Parameters<typeof keyring.evict>) {
+    recentTexts.forget(stream);
+    keyring.evict(stream, ids);
+  },
+};
 await followGenerations({
-  log: withTextsForRows(log, keyring),
-  keys: keyring,
+  log: withTextsForRows(log, indexKeys),
+  keys: indexKeys,
   signal: closing.signal,
   logger,
   generations: {
@@ -59,6 +72,9 @@ await followGenerations({
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
   gathering,
+  onIndexer(request) {
+    requestIndex = request;
+  },
   onProgress: (batch) => tell({ type: 'progress', batch }),
   report: tell,
 });

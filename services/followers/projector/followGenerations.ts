@@ -28,6 +28,8 @@ export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 
 interface GenerationsOptions extends Pick<Projection, 'log' | 'signal' | 'gathering' | 'logger'> {
   generations: Generations;
+  /** Called with a function that indexes at once what is being gathered. */
+  onIndexer?: (request: () => void) => void;
   onProgress: (batch: GenerationBatch) => void;
   /** A rebuilt generation counts as healed once it has caught up. */
   report: (report: ProjectorReport) => void;
@@ -86,6 +88,7 @@ async function followOne(
   resources.defer(() => clearInterval(poll));
   const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
   const indexer = keys && resources.use(startIndexer({ store, keys, logger, onTrouble }));
+  if (indexer) options.onIndexer?.(() => indexer.request());
   const complete = completion(options, target, generation);
   const heals = target.heals !== undefined;
   const restored = await runProjection({

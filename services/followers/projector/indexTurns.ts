@@ -1,16 +1,19 @@
 import { setImmediate } from 'node:timers/promises';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import type { Keyring, ReadingKeys } from '../../../shared/eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
-import { createTurnTokenizer, loadKeysOf } from '../../../shared/search/turnTokens.ts';
-import type { ProjectorLogger } from './projection.ts';
+import {
+  createTurnTokenizer,
+  loadKeysOf,
+  type IndexKeys,
+} from '../../../shared/search/turnTokens.ts';
+import { createGathering, type ProjectorLogger } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5_000 };
-/** Turns that arrive within this time are indexed together. */
-const GATHER_MS = 100;
+/** Turns that arrive within this time are indexed together, unless a search waits for them. */
+const GATHER_MS = 250;
 /** For this long after an event was applied, indexing leaves time for other work. */
 const BUSY_MS = 1_000;
 /** The pause after a step while busy, as a multiple of the step's duration. */
@@ -22,7 +25,7 @@ const YIELD_AFTER_MS = 4;
 
 interface Indexing {
   store: TurnIndex;
-  keys: ReadingKeys & Pick<Keyring, 'ensureKey'>;
+  keys: IndexKeys;
   logger: ProjectorLogger;
   /** Called with half a sentence on why turns can't be indexed; undefined once they can. */
   onTrouble?: (reason: string | undefined) => void;
@@ -31,6 +34,8 @@ interface Indexing {
 }
 
 export interface Indexer extends AsyncDisposable {
+  /** Indexes at once what is being gathered. */
+  request(): void;
   /** To be called when the read models have caught up with the log. */
   onCaughtUp(): void;
 }
@@ -70,10 +75,22 @@ function fillStep(turns: readonly EndedTurn[]): boolean {
   );
 }
 
+/** The turns of accounts that have fewer in the step: another transaction for the others is in vain. */
+function turnsOfOthers(
+  step: readonly EndedTurn[],
+  ofAccounts: readonly EndedTurn[],
+): readonly EndedTurn[] {
+  const counts = new Map<string, number>();
+  for (const { account_id } of step) counts.set(account_id, (counts.get(account_id) ?? 0) + 1);
+  return ofAccounts.filter(
+    ({ account_id }) => (counts.get(account_id) ?? 0) < LIMITS.search.turnsOfAccount,
+  );
+}
+
 /**
  * Returns a function that indexes some of the turns that have ended, and returns false when there
  * were none. While turns wait, those that are next in the order of the log alternate with a few of
- * each account: an account with few turns does not wait for all those of another one.
+ * each other account: an account with few turns does not wait for all those of another one.
  */
 function createIndexSteps(indexing: Indexing, onUnreadable: () => void): () => Promise<boolean> {
   const { store } = indexing;
@@ -85,8 +102,8 @@ function createIndexSteps(indexing: Indexing, onUnreadable: () => void): () => P
     if (!fillStep(turns)) return true;
     const ofAccounts = await store.unindexedOfAccounts(lastAccount);
     lastAccount = ofAccounts.last ?? '';
-    if (ofAccounts.turns.length > 0)
-      await store.index(await tokenize(indexing, ofAccounts.turns, onUnreadable), true);
+    const others = turnsOfOthers(turns, ofAccounts.turns);
+    if (others.length > 0) await store.index(await tokenize(indexing, others, onUnreadable), true);
     return true;
   };
 }
@@ -101,6 +118,7 @@ export function startIndexer(indexing: Indexing): Indexer {
   const closing = new AbortController();
   const { signal } = closing;
   const pauses = createBackoff(PAUSES);
+  const gathering = createGathering(GATHER_MS);
   let caughtUpAt = 0;
   let workRequested = Promise.withResolvers<void>();
   let unreadableLogged = false;
@@ -150,7 +168,8 @@ export function startIndexer(indexing: Indexing): Indexer {
     const idle = forgets ? FORGETTING_PAUSE_FACTOR : 0;
     const left = now - caughtUpAt < BUSY_MS ? BUSY_PAUSE_FACTOR : idle;
     workRequested = Promise.withResolvers<void>();
-    await sleepUntilAborted(hasMore ? (now - startedAt) * left : GATHER_MS, { signal });
+    if (hasMore) await sleepUntilAborted((now - startedAt) * left, { signal });
+    else await gathering.pause(signal);
   }
 
   async function run(): Promise<void> {
@@ -171,6 +190,7 @@ export function startIndexer(indexing: Indexing): Indexer {
 
   const running = run();
   return {
+    request: gathering.requestBatch,
     onCaughtUp() {
       caughtUpAt = performance.now();
       workRequested.resolve();

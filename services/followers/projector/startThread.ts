@@ -5,6 +5,7 @@ import {
   createProgressChannel,
   type ProgressSource,
 } from '../../../shared/projections/progress.ts';
+import type { RecentText } from '../../../shared/search/recentTexts.ts';
 import type { GenerationBatch } from './followGenerations.ts';
 import type { ProjectorLogger } from './projection.ts';
 import { createProjectorStatus, type ProjectorReport, type ProjectorStatus } from './status.ts';
@@ -27,12 +28,17 @@ export type ThreadMessage =
   | ProjectorReport
   | { type: 'log'; level: keyof ProjectorLogger; fields: object; message: string };
 
-/** A message to the projector's thread: close, or apply at once what is being gathered. */
-export type ProjectorRequest = 'close' | 'apply';
+/**
+ * A message to the projector's thread: close, apply or index at once what is being gathered, or the
+ * texts of events that were appended.
+ */
+export type ProjectorRequest = 'close' | 'apply' | 'index' | readonly RecentText[];
 
 export interface ProjectorThread extends ProjectorStatus {
   /** For the read models of this thread. */
   progress: Required<ProgressSource>;
+  /** Passes on texts that this process has appended. */
+  sendTexts(texts: readonly RecentText[]): void;
   /** Finishes the current batch, then ends the thread. */
   close(): Promise<void>;
 }
@@ -117,12 +123,14 @@ export async function startProjectorThread({
 
   return {
     ...status,
+    sendTexts: (texts) => send(texts),
     progress: {
       subscribe: source.subscribe,
       request() {
         if (!isRequested) send('apply');
         isRequested = true;
       },
+      requestIndex: () => send('index'),
     },
     async close() {
       closing.abort();

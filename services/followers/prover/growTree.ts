@@ -32,7 +32,7 @@ const EVENTS = 10_000;
  */
 const WAIT_MS = 250;
 /** Between reads: batches cost less than single events. */
-const GATHER_MS = 50;
+const GATHER_MS = 100;
 /** When no event has come for so long, a checkpoint is due at once. */
 const QUIET_MS = 50;
 /** How often an empty log is checked. */

@@ -20,6 +20,9 @@ const TO_MARK =
 /** An encrypted text as one string: ciphertext and commitment. */
 export const closedText = (box: string, sha256: string): string => `${box}~${sha256}`;
 
+/** The commitment of an encrypted text. */
+export const sha256OfClosed = (closed: string): string => closed.slice(1 - COMMITMENT_CHARS);
+
 /** Marks plain texts in an event's data that would be taken for encrypted ones. */
 export const markOpenTexts = (data: string): string =>
   data.includes('~') ? data.replace(TO_MARK, '"~') : data;
@@ -59,6 +62,6 @@ export async function createTextOpener(
     if (!key)
       throw new TextErased('the key of a text is destroyed, but the stream records no erasure');
     const box = text.slice(0, -COMMITMENT_CHARS);
-    return openText({ box, sha256: text.slice(1 - COMMITMENT_CHARS) }, key, stream).text;
+    return openText({ box, sha256: sha256OfClosed(text) }, key, stream).text;
   };
 }

@@ -7,17 +7,21 @@ import { openSqliteEventLog } from '../../../infra/sqlite/eventStore/log.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
+import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
+import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionProgress } from '../../../shared/projections/progress.ts';
 import {
   agentId,
   appendAgents,
   appendTo,
+  newEvent,
   recordingLogger,
   startProjector,
 } from '../../support/stores/projections/projector.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import { sessionStarted, turnCompleted } from '../../support/builders/events.ts';
+import { at, sessionStarted, turnCompleted, turnStarted } from '../../support/builders/events.ts';
+import { memoryKeys } from '../../support/fakes/memoryKeys.ts';
 import { fileName } from '../../support/stores/projections/generationNames.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
@@ -110,6 +114,63 @@ test('the thread is sent one request for the next batch, however many readers wa
   expect(sent.mock.calls).toHaveLength(requests);
   await appendTo(store, 'session-session_2', [sessionStarted(agentId(0))]);
   expect(await Promise.all(waiting)).toEqual([true, true]);
+});
+
+/** The words of the turns in the index file, each turn as one text of tokens. */
+function indexedWords(): string[] {
+  const file = new DatabaseSync(join(folder, 'read-models', filesOf()[0]!), { readOnly: true });
+  try {
+    return file
+      .prepare('SELECT words FROM turn_words')
+      .all()
+      .map(({ words }) => words as string);
+  } finally {
+    file.close();
+  }
+}
+
+test('texts that this process has appended are indexed without their keys', async () => {
+  const { readModels, thread } = await start();
+  const conversation = [sessionStarted(agentId(0)), turnStarted(1), turnCompleted(1)];
+  const { keys } = memoryKeys();
+  const appendSealed = async (stream: string, isShared: boolean): Promise<Position> => {
+    const { events } = await sealEvents(keys, undefined, conversation.map(newEvent));
+    const texts = events.flatMap(({ toClose }) => toClose?.texts ?? []);
+    // Before the events, so that the index can't be quicker.
+    if (isShared) thread.sendTexts(texts.map(({ sha256, text }) => [stream, sha256, text]));
+    const authorship = {
+      account_id: 'acct_1',
+      key_id: 'key_1',
+      request_id: 'request',
+      causation_id: 'request',
+      recorded_at: at(0),
+    };
+    return (await appendEvents(store, { stream, head: NO_STREAM }, { events, authorship }))
+      .position;
+  };
+  await appendSealed('session-session_1', true);
+  const last = await appendSealed('session-session_2', false);
+  const isIndexed = async (): Promise<boolean> =>
+    (await readModels.indexProgress()).indexed === last;
+  expect(await eventually(isIndexed, (indexed) => indexed)).toBe(true);
+  // question, answer, 1 and the beginnings: the keys of both sessions are in no key store.
+  expect(indexedWords().map((words) => words.split(' ').length)).toEqual([13]);
+});
+
+test('a search that waits for the index requests the next step', async () => {
+  const { readModels, workers } = await start();
+  const sent = jest.spyOn(workers[0]!, 'postMessage');
+  const isRequested = (): boolean => sent.mock.calls.some(([request]) => request === 'index');
+  for (let n = 1; n <= 10 && !isRequested(); n += 1) {
+    const position = await appendTo(store, `session-session_${n}`, [
+      sessionStarted(agentId(0)),
+      turnStarted(1),
+      turnCompleted(1),
+    ]);
+    await readModels.untilShown(position, WAIT_MS);
+    await readModels.indexProgress();
+  }
+  expect(isRequested()).toBe(true);
 });
 
 test('a thread that dies is started again and goes on where it was', async () => {

@@ -85,6 +85,22 @@ test('nothing is indexed before the read models have caught up, then all that wa
   expect(lines).toEqual([]);
 });
 
+test('a request ends the time in which turns are gathered', async () => {
+  const turns: NextTurn[] = [];
+  const { state, store } = storeWith(turns);
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger: recordingLogger().logger });
+  indexer.onCaughtUp();
+  await until(() => state.asked === 1);
+  const startedAt = performance.now();
+  for (let n = 1; n <= 20; n += 1) {
+    turns.push(turn(n));
+    indexer.onCaughtUp();
+    indexer.request();
+    await until(() => state.indexed.length === n);
+  }
+  expect(performance.now() - startedAt).toBeLessThan(20 * 200);
+});
+
 test('a few turns of each account are indexed after a full step of those that are next', async () => {
   const { turnsAtOnce } = LIMITS.search;
   const numbers = Array.from({ length: 2 * turnsAtOnce + 1 }, (_, index) => index + 1);
@@ -101,7 +117,7 @@ test('a few turns of each account are indexed after a full step of those that ar
       async unindexedOfAccounts(after) {
         const of = after === '' ? 'acct_2' : 'acct_3';
         found.push({ after, of });
-        return { turns: [turn(9, of)], last: of === 'acct_3' ? undefined : of };
+        return { turns: [turn(9, of), turn(9)], last: of === 'acct_3' ? undefined : of };
       },
       async index(turns, isOutOfOrder) {
         if (isOutOfOrder) outOfOrder.push(...turns);
