@@ -52,15 +52,11 @@ export interface Link {
 
 /** A string that is its own canonical form. */
 const PLAIN = '("[^"\\\\\\u0000-\\u001f\\ud800-\\udfff]*")';
-const HEX = /^[0-9a-f]{64}$/;
-/** Metadata as `encodeEvent` writes it, up to `prev_hash`. */
+const HEX = '"([0-9a-f]{64})"';
+/** Metadata as `encodeEvent` writes it. */
 const WRITTEN = new RegExp(
-  `^\\{"account_id":${PLAIN},"key_id":${PLAIN},"request_id":${PLAIN},"causation_id":${PLAIN},"recorded_at":${PLAIN}$`,
+  `^\\{"account_id":${PLAIN},"key_id":${PLAIN},"request_id":${PLAIN},"causation_id":${PLAIN},"recorded_at":${PLAIN},"prev_hash":${HEX},"hash":${HEX}\\}$`,
 );
-/** Lengths of the end of written metadata, from the hashes on and from the member on. */
-const HASH_CHARS = GENESIS_HASH.length;
-const PREV_HASH_CHARS = `${GENESIS_HASH}","hash":"${GENESIS_HASH}"}`.length;
-const LINK_CHARS = `,"prev_hash":"${GENESIS_HASH}","hash":"${GENESIS_HASH}"}`.length;
 /** The remains of a malformed protected text, which readers might take for another commitment. */
 const BESIDE_COMMITMENT = /(?<!\{)"sha256":|"sha256":(?!"[0-9a-f]{64}"\})/;
 
@@ -72,16 +68,9 @@ export function writtenHash(
   { id, stream, revision, type, data, metadata }: StoredEvent,
   previous: Link | undefined,
 ): string | undefined {
+  const [, account, key, request, causation, at, prevHash, hash] = WRITTEN.exec(metadata) ?? [];
   if (revision !== (previous?.revision ?? -1) + 1) return undefined;
-  const prevHash = metadata.slice(-PREV_HASH_CHARS).slice(0, HASH_CHARS);
-  const hash = metadata.slice(-HASH_CHARS - 2, -2);
-  if (prevHash !== (previous?.hash ?? GENESIS_HASH)) return undefined;
-  if (!metadata.endsWith(`,"prev_hash":"${prevHash}","hash":"${hash}"}`)) return undefined;
-  // Of an unverified event, the hash might have quotes, and so pass for several members.
-  if (!HEX.test(prevHash)) return undefined;
-  const [, account, key, request, causation, at] =
-    WRITTEN.exec(metadata.slice(0, -LINK_CHARS)) ?? [];
-  if (at === undefined) return undefined;
+  if (hash === undefined || prevHash !== (previous?.hash ?? GENESIS_HASH)) return undefined;
   const covered = withoutBoxes(data);
   if (BESIDE_COMMITMENT.test(covered) || !isPlainCanonical(covered)) return undefined;
   const canonical = `{"account_id":${account},"causation_id":${causation},"key_id":${key},"recorded_at":${at},"request_id":${request}}`;
