@@ -6,24 +6,28 @@
 /** Without these characters every quote starts or ends a string, and every string is canonical. */
 const ESCAPED = /[\\\p{Cc}]/u;
 const NUMBER = /-?[\d][\d.e+-]*/y;
-const WORD = /true|false|null/y;
+const WORDS = ['true', 'false', 'null'];
 const NONE = -1;
 
 const [QUOTE, COMMA, COLON] = [0x22, 0x2c, 0x3a];
+const [ZERO, NINE] = [0x30, 0x39];
 const [ARRAY, ARRAY_END, OBJECT, OBJECT_END] = [0x5b, 0x5d, 0x7b, 0x7d];
 /** Nesting levels that are inspected. */
 const DEEPEST = 100;
 
-/** The text that a sticky regular expression matches at an offset. */
-function matchAt(text: string, at: number, what: RegExp): string | undefined {
-  what.lastIndex = at;
-  return what.exec(text)?.[0];
-}
+const isSeparator = (code: number): boolean =>
+  code === COMMA || code === OBJECT_END || code === ARRAY_END;
 
 function scalarEnd(text: string, at: number): number {
-  const word = matchAt(text, at, WORD);
-  if (word !== undefined) return at + word.length;
-  const number = matchAt(text, at, NUMBER);
+  const first = text.charCodeAt(at);
+  if (first > NINE) {
+    const word = WORDS.find((candidate) => text.startsWith(candidate, at));
+    return word === undefined ? NONE : at + word.length;
+  }
+  // Most numbers have one digit, for which the general check is slow.
+  if (first >= ZERO && isSeparator(text.charCodeAt(at + 1))) return at + 1;
+  NUMBER.lastIndex = at;
+  const number = NUMBER.exec(text)?.[0];
   return number !== undefined && String(Number(number)) === number ? at + number.length : NONE;
 }
 

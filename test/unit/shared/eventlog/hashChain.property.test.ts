@@ -7,6 +7,7 @@ import {
   chainFault,
   GENESIS_HASH,
   sha256,
+  eventHash,
   writtenHash,
   type Link,
 } from '../../../../shared/eventlog/hashChain.ts';
@@ -189,4 +190,16 @@ test('no event fits undecoded that does not fit decoded', () => {
   );
   // Without events that pass, nothing would have been compared.
   expect(fitting).toBeGreaterThan(RUNS.numRuns / 100);
+});
+
+test('a previous hash with quotes does not pass for several members', () => {
+  const quoted = `${'b'.repeat(30)}","note":"`.padEnd(64, 'c');
+  const members = { account_id: 'a', key_id: 'k', request_id: 'r', causation_id: 'c' };
+  const known = { ...members, recorded_at: '2026-01-01T00:00:00.000Z' };
+  const event = { id: 'e', stream: 's', revision: 1, type: 't', data: '{}' };
+  const hash = eventHash(quoted, { ...event, metadata: canonicalJson(known) });
+  const metadata = `${JSON.stringify(known).slice(0, -1)},"prev_hash":"${quoted}","hash":"${hash}"}`;
+  const stored = { ...event, metadata, position: '1' as Position };
+  expect(JSON.parse(metadata)).toHaveProperty('note');
+  expect(writtenHash(stored, { revision: 0, hash: quoted })).toBeUndefined();
 });
