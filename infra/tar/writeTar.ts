@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { access, open, rename, rm, type FileHandle } from 'node:fs/promises';
+import { access, link, open, rename, rm, type FileHandle } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { addAbortSignal, Readable } from 'node:stream';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
@@ -71,13 +71,20 @@ const existsError = (file: string, cause?: unknown): TurnlogError =>
     { cause },
   );
 
+/** Errors of file systems without hard links. */
+const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+
 /**
- * Creates the file, empty, so that of several writers only one continues. Unlike a hard link, this
- * works on every file system.
+ * Gives a whole file its name, which of several writers only one can do. Where the file system has no
+ * hard links, the name is taken by an empty file first, which a crash may leave.
  */
-async function claim(file: string): Promise<void> {
+async function publish(partial: string, file: string): Promise<void> {
   try {
-    await using _created = await open(file, 'wx', 0o600);
+    await link(partial, file).catch(async (error: NodeJS.ErrnoException) => {
+      if (!NO_LINKS.has(error.code ?? '')) throw error;
+      await using _created = await open(file, 'wx', 0o600);
+      await rename(partial, file);
+    });
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? existsError(file, error) : error;
   }
@@ -90,8 +97,8 @@ const exists = (file: string): Promise<boolean> =>
   );
 
 /**
- * Writes an archive to a separate partial file, syncs it and renames it, so that the file is
- * never a mix of two writers. Without `replace`, throws `configuration_invalid` for a file that
+ * Writes an archive to a separate partial file, syncs it and gives it its name, so that the file is
+ * never a mix of two writers, nor empty after a crash. Without `replace`, throws `configuration_invalid` for a file that
  * exists before or after the writing. Memory use is independent of the size. A failure removes the
  * partial file.
  */
@@ -101,8 +108,7 @@ export async function writeTar(file: string, content: TarContent): Promise<void>
   if (!replace && (await exists(file))) throw existsError(file);
   try {
     await writeArchive(partial, content);
-    if (!replace) await claim(file);
-    await rename(partial, file);
+    await (replace ? rename(partial, file) : publish(partial, file));
     await using folder = await open(dirname(file));
     await folder.sync();
   } catch (error) {

@@ -99,8 +99,9 @@ function verdictLines({ events, position, complete, misfit, fault, texts }: Veri
 }
 
 /** What witnesses and kept checkpoints reveal, by their names. */
-const outsideLines = ({ compared, troubles, refusal }: Comparison): string[] => [
+const outsideLines = ({ compared, troubles, refusal, outvoted }: Comparison): string[] => [
   ...(refusal === undefined ? [] : [refusal]),
+  ...outvoted.map((reason) => `Contradicted, while enough other witnesses confirm it: ${reason}`),
   ...compared.map(
     ({ name, size }) => `${name} knows the transparency log with ${size} leaves, which fits.`,
   ),

@@ -20,6 +20,7 @@ const keptLocations = ({ LOG_KEPT_CHECKPOINTS: locations }: Config): string[] =>
 export const openOutside = (config: Config, witnesses: WitnessesFile | undefined): Outside => ({
   witnesses:
     witnesses?.witnesses.map((entry) => createHttpWitness(entry, LIMITS.witness.startMs)) ?? [],
+  wanted: witnesses?.wanted ?? 0,
   kept: keptLocations(config).map(openKeptCheckpoints),
 });
 

@@ -25,7 +25,8 @@ const NO_RECORD =
 /**
  * Creates the check of a start. While the log was rolled back, rewritten, or lacks its transparency
  * log, the start waits, nothing is written and nothing is signed; the comparison is repeated after a
- * pause, from 1 s doubling to 10 s. An outside party that does not answer is only logged.
+ * pause, from 1 s doubling to 10 s. An outside party that does not answer is only logged, and a witness
+ * that contradicts although enough others confirm the log is a doubt.
  */
 export function createTreeCheck(
   compare: (signal: AbortSignal) => Promise<Comparison>,
@@ -35,7 +36,7 @@ export function createTreeCheck(
   let doubt: string | undefined;
   const passed = Promise.withResolvers<void>();
 
-  function logFindings({ compared, troubles, isNew }: Comparison): void {
+  function logFindings({ compared, troubles, outvoted, isNew }: Comparison): void {
     for (const { name, trouble } of troubles)
       logger.warn(
         { source: name, reason: trouble },
@@ -43,8 +44,11 @@ export function createTreeCheck(
       );
     if (compared.length > 0)
       logger.info({ compared }, 'the transparency log fits what others know of it');
-    doubt = isNew ? NO_RECORD : undefined;
-    if (isNew) logger.warn({}, NO_RECORD);
+    const [contradiction] = outvoted;
+    if (isNew) doubt = NO_RECORD;
+    else if (contradiction !== undefined)
+      doubt = `enough other witnesses confirm the transparency log, and one contradicts: ${contradiction}`;
+    if (doubt !== undefined) logger.warn({}, doubt);
   }
 
   async function prepare(signal: AbortSignal): Promise<void> {

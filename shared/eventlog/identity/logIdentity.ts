@@ -12,8 +12,7 @@ import { logStream } from '../streams.ts';
 /** The part of a log that identifies it. */
 export type IdentifiableLog = Pick<EventLog, 'firstEvent' | 'readStream' | 'eventAt' | 'head'>;
 
-/** More declarations than any real log has. */
-const MAX_DECLARATIONS = 1_000;
+const PAGE_EVENTS = 1_000;
 
 interface Declaration {
   id: string;
@@ -46,10 +45,14 @@ export async function readLogEvents(
 ): Promise<{ identity: LogIdentity; events: readonly StoredEvent[] } | undefined> {
   const first = await log.firstEvent();
   if (!first) return undefined;
-  const events = await log.readStream(logStream(first.id), {
-    direction: 'forwards',
-    limit: MAX_DECLARATIONS,
-  });
+  const events: StoredEvent[] = [];
+  for (let isEnd = false; !isEnd;) {
+    const from = (events.at(-1)?.revision ?? -1) + 1;
+    const page = { direction: 'forwards', from, limit: PAGE_EVENTS } as const;
+    const found = await log.readStream(logStream(first.id), page);
+    for (const event of found) events.push(event);
+    isEnd = found.length < PAGE_EVENTS;
+  }
   const declarations = events.flatMap((stored) => parseDeclaration(stored, first.id) ?? []);
   return { identity: { root: first.id, declarations }, events };
 }

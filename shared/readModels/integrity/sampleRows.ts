@@ -14,16 +14,15 @@ import { rowId } from '../../projections/fold.ts';
 import { differingColumn } from './compareRows.ts';
 import type { DamagedRow, DamagedRows } from './damagedRows.ts';
 import type { IntegrityQueries } from './sqlQueries.ts';
-import { readStreamRows } from './streamRows.ts';
+import { noRows, readStreamRows, type StreamRows } from './streamRows.ts';
 import { keyOf, type AnyRow, type KeyValues } from './rowReader.ts';
 
 /** Rows of a step: one table's, in the order of their keys. */
 const ROWS_OF_STEP = 4;
 /** Damaged rows that a step looks at again. */
 const REPEATED_OF_STEP = 4;
-/** Rows of longer streams are left to `projections verify`, because their events have to be read. */
-const MAX_REVISION = 1_000;
-/** The same for larger streams, because their rows are in memory. */
+/** The most that is read of a stream at once; the rest of a longer one is read in later steps. */
+const MAX_EVENTS = 1_000;
 const MAX_BYTES = 4 * MIB;
 /** How long read models may be behind the log before a row that differs is passed over. */
 const SHOWN_MS = 2_000;
@@ -62,32 +61,68 @@ export interface RowSampler {
 }
 
 /**
+ * Goes on with a comparison. Resolves with true if it has more to read. A stream that can't be read
+ * says nothing about its rows, and is reported elsewhere.
+ */
+async function proceed(comparison: AsyncGenerator<void, void>): Promise<boolean> {
+  try {
+    return (await comparison.next()).done !== true;
+  } catch (error) {
+    if (!isTurnlogError(error) || error.code === 'store_unavailable') throw error;
+    return false;
+  }
+}
+
+/**
  * Compares a few rows at a time with the events of their streams, table by table and in the order of
- * their keys, round and round. A row that differs is recorded once the read models have shown the end
- * of its stream and it still does.
+ * their keys, round and round. The events of a long stream are read in every other step, for one row at
+ * a time, which is drawn from those that came by meanwhile. A row that differs is recorded once the
+ * read models have shown the end of its stream and it still does.
  */
 export function createRowSampler({ readModels, store, damaged, onReplaced }: Sampling): RowSampler {
   const cursors = new Map<SampledTable, KeyValues>();
   let turn = 0;
+  /** The comparison of a row whose stream is too long for one step, and whether it was at work last. */
+  let long: AsyncGenerator<void, void> | undefined;
+  let wasLong = false;
+  /** The next row of a long stream, of so many that came by. */
+  let drawn: { table: SampledTable; key: KeyValues } | undefined;
+  let passedOver = 0;
   let generation: number | undefined;
+
+  /** Reads on up to a revision, and yields after each part but the last. */
+  async function* readUpTo(
+    stream: string,
+    { state, upTo, id }: { state: StreamRows; upTo: number; id: string },
+  ): AsyncGenerator<void, void> {
+    for (;;) {
+      const part = Math.min(upTo, state.revision + MAX_EVENTS);
+      await readStreamRows(store, stream, { upTo: part, state, maxBytes: MAX_BYTES });
+      if (state.revision >= upTo || (state.revision < part && !state.isCut)) return;
+      // Ended turns change no more, and their texts would fill the memory.
+      const { turns } = state.rows;
+      for (const [key, { status }] of turns)
+        if (key !== id && status !== 'running') turns.delete(key);
+      yield;
+    }
+  }
 
   /**
    * How a row differs from the log, with the end of its stream and the revision that the row has
    * there; undefined when it does not.
    */
-  async function differenceOf(table: SampledTable, row: AnyRow) {
+  async function* differenceOf(table: SampledTable, row: AnyRow) {
     const { revision } = row as { revision: number };
-    if (revision > MAX_REVISION) return undefined;
     const stream = STREAM_OF[table](row);
     const id = rowId(keyOf(table, row) as Parameters<typeof rowId>[0]);
-    const state = await readStreamRows(store, stream, { upTo: revision, maxBytes: MAX_BYTES });
-    if (state.parked || state.isCut) return undefined;
+    const state = noRows();
+    yield* readUpTo(stream, { state, upTo: revision, id });
+    if (state.parked) return undefined;
     if (state.revision < revision) return { column: 'revision', position: state.position };
     const then = state.rows[table].get(id);
     const column = then ? differingColumn(then, row) : 'unrecorded';
-    const rest = { state, upTo: MAX_REVISION, maxBytes: MAX_BYTES };
-    const { position, isCut } = await readStreamRows(store, stream, rest);
-    if (isCut) return undefined;
+    yield* readUpTo(stream, { state, upTo: Infinity, id });
+    const { position } = state;
     const latest = state.rows[table].get(id)?.revision;
     if (column !== undefined) return { column, position, latest };
     return latest === revision || state.parked
@@ -95,15 +130,18 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
       : { column: 'revision', position, latest };
   }
 
-  async function compare(table: SampledTable, row: AnyRow): Promise<void> {
+  async function* compare(table: SampledTable, row: AnyRow): AsyncGenerator<void, void> {
     const key = keyOf(table, row);
     const place: Pick<DamagedRow, 'table' | 'key'> = { table, key: key.join('/') };
-    const first = await differenceOf(table, row);
-    if (!first) return damaged.clear(place);
+    const first = yield* differenceOf(table, row);
+    if (!first) {
+      damaged.clear(place);
+      return;
+    }
     if (first.position === undefined) await sleep(SHOWN_MS, undefined, { ref: false });
     else if (!(await readModels.untilShown(first.position, SHOWN_MS))) return;
     const again = await readModels.findRow(table, key);
-    const second = again && (await differenceOf(table, again));
+    const second = again && (yield* differenceOf(table, again));
     // The row of a stream that events are appended to meanwhile is behind it again.
     const isBehind = second?.column === 'revision' && second.latest !== undefined;
     const hasAdvanced = isBehind && (again!.revision as number) >= (first.latest ?? Infinity);
@@ -111,13 +149,34 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     else damaged.clear(place);
   }
 
-  /** Compares a row. A stream that can't be read says nothing about it, and is reported elsewhere. */
   async function examine(table: SampledTable, row: AnyRow): Promise<void> {
-    try {
-      await compare(table, row);
-    } catch (error) {
-      if (!isTurnlogError(error) || error.code === 'store_unavailable') throw error;
+    if (!long || (row as { revision: number }).revision <= MAX_EVENTS) {
+      const comparison = compare(table, row);
+      if (!(await proceed(comparison))) return;
+      if (!long) {
+        long = comparison;
+        return;
+      }
     }
+    passedOver += 1;
+    // Each row has the same chance, so that none is passed over in every round.
+    if (Math.random() * passedOver < 1) drawn = { table, key: keyOf(table, row) };
+  }
+
+  async function* compareDrawn(table: SampledTable, key: KeyValues) {
+    const row = await readModels.findRow(table, key);
+    if (row) yield* compare(table, row);
+  }
+
+  async function proceedWithLong(comparison: AsyncGenerator<void, void>): Promise<void> {
+    long = undefined;
+    if (await proceed(comparison)) {
+      long = comparison;
+      return;
+    }
+    if (drawn) long = compareDrawn(drawn.table, drawn.key);
+    drawn = undefined;
+    passedOver = 0;
   }
 
   /** Rows that were found damaged may have been repaired, or removed. */
@@ -138,6 +197,8 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
       generation = current;
     },
     async sample() {
+      wasLong = long !== undefined && !wasLong;
+      if (long && wasLong) return proceedWithLong(long);
       await repeat();
       const table = TABLES[turn % TABLES.length]!;
       turn += 1;

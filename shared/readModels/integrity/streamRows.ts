@@ -67,6 +67,7 @@ export async function readStreamRows(
 ): Promise<StreamRows> {
   const open = textsForRows({ readStream }, keys);
   let bytes = 0;
+  state.isCut = false;
   while (state.revision < upTo && bytes < maxBytes) {
     // Reads of an embedded log don't wait: a long stream would keep the event loop busy.
     if (bytes > 0) await setImmediate();

@@ -32,6 +32,8 @@ export interface KeptCheckpoints {
 /** What others know of the log. */
 export interface Outside {
   witnesses: readonly Witness[];
+  /** The cosignatures that a checkpoint needs. */
+  wanted: number;
   kept: readonly KeptCheckpoints[];
 }
 
@@ -51,6 +53,8 @@ export interface Comparison {
   troubles: { name: string; trouble: string }[];
   /** Why the tree may not be continued, in a sentence with what to do; undefined if it may. */
   refusal: string | undefined;
+  /** Witnesses that contradict the tree although enough others confirm it, in sentences. */
+  outvoted: string[];
   /** True for a log with events that has no tree and declares none. */
   isNew: boolean;
 }
@@ -65,8 +69,12 @@ interface OwnTree {
   size: number;
 }
 
-/** The result of one comparison. */
-type Finding = { size: number } | { trouble: string } | { refusal: string } | 'not_of_this_tree';
+/** The result of one comparison; `cosigned` if a witness has signed the newest checkpoint. */
+type Finding =
+  | { size: number; cosigned?: true }
+  | { trouble: string }
+  | { refusal: string }
+  | 'not_of_this_tree';
 
 /** How a refusal ends that names a log which is older than, or another than, others know it. */
 export const CHANGED_LOG_ADVICE =
@@ -181,7 +189,7 @@ async function compareWithWitness(
   }
   const from = target.size;
   const answer = await requestCosignature({ witness, tiles: own.reader, signal }, target, from);
-  if ('line' in answer) return { size: target.size };
+  if ('line' in answer) return { size: target.size, cosigned: true };
   const { trouble, ahead, contradicts } = answer;
   if (ahead !== undefined) {
     // Another process may have grown the tree meanwhile. What a witness is shown is stored before.
@@ -222,6 +230,16 @@ function refusalOfEmptyLog(kept: readonly KeptCheckpoint[]): string | undefined 
 }
 
 /**
+ * True if a witness that contradicts the tree may be wrong. A checkpoint that counts has `wanted`
+ * cosignatures, so among more than the rest of the witnesses is one that knows the newest of them. An
+ * empty tree commits to nothing, and its cosignature confirms nothing.
+ */
+function isConfirmed(own: OwnTree, { witnesses, wanted }: Outside, found: Finding[]): boolean {
+  const confirming = found.filter((one) => typeof one === 'object' && 'cosigned' in one).length;
+  return own.note !== undefined && confirming >= wanted && confirming > witnesses.length - wanted;
+}
+
+/**
  * Compares the tree of a log with what others know of it, and with what the log declares. Asks all of
  * them at once, and waits for each at most as long as it allows. Signs no tree with leaves. Throws
  * `store_unavailable`.
@@ -229,14 +247,21 @@ function refusalOfEmptyLog(kept: readonly KeptCheckpoint[]): string | undefined 
 export async function compareTree(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
   stored: StoredTrees,
-  { witnesses, kept: places }: Outside,
+  outside: Outside,
   signal: AbortSignal,
 ): Promise<Comparison> {
+  const { witnesses, kept: places } = outside;
   const [trees, { kept, troubles }] = await Promise.all([
     readLogTrees(log),
     readKept(places, signal),
   ]);
-  const result: Comparison = { compared: [], troubles, refusal: undefined, isNew: false };
+  const result: Comparison = {
+    compared: [],
+    troubles,
+    refusal: undefined,
+    outvoted: [],
+    isNew: false,
+  };
   if (!trees) return { ...result, refusal: refusalOfEmptyLog(kept) };
   if (trees.damage !== undefined) return { ...result, refusal: trees.damage };
   const origin = `${stored.name}/${trees.treeId}`;
@@ -253,17 +278,26 @@ export async function compareTree(
     return kept.length + witnesses.length === 0 ? result : { ...result, refusal: error.message };
   }
   const own: OwnTree = { trees, stored, origin, reader, note, size };
-  const findings = await Promise.all([
-    ...kept.map(async (one) => ({ name: one.name, found: await compareKept(own, one) })),
-    ...witnesses.map(async (witness) => ({
-      name: witness.key.name,
-      found: await compareWithWitness(own, witness, signal),
-    })),
+  const [ofKept, ofWitnesses] = await Promise.all([
+    Promise.all(kept.map(async (one) => ({ name: one.name, found: await compareKept(own, one) }))),
+    Promise.all(
+      witnesses.map(async (witness) => ({
+        name: witness.key.name,
+        found: await compareWithWitness(own, witness, signal),
+      })),
+    ),
   ]);
-  for (const { name, found } of findings) {
+  const mayBeWrong = isConfirmed(
+    own,
+    outside,
+    ofWitnesses.map(({ found }) => found),
+  );
+  for (const one of [...ofKept, ...ofWitnesses]) {
+    const { name, found } = one;
     if (found === 'not_of_this_tree') continue;
     if ('size' in found) result.compared.push({ name, size: found.size });
     else if ('trouble' in found) result.troubles.push({ name, trouble: found.trouble });
+    else if (mayBeWrong && ofWitnesses.includes(one)) result.outvoted.push(found.refusal);
     else result.refusal ??= found.refusal;
   }
   const isNew = note === undefined && size === 0 && trees.declared.size === 0;

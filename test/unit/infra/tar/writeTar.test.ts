@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -62,6 +63,28 @@ test('a file that exists is left as it is, before anything is read, unless it is
   await writeTar(file, { ...contentOf('a'), replace: true });
   expect(await readFile(file, 'latin1')).toContain('aaaa');
   expect(await readdir(folder)).toEqual(['same.tar']);
+});
+
+/** Ends at the call that would give the file its name, as a crash may. */
+const CRASHING_WRITER = `
+import fs from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
+for (const name of ['link', 'rename'])
+  fs.promises[name] = async () => process.kill(process.pid, 'SIGKILL');
+syncBuiltinESMExports();
+const { writeTar } = await import(process.argv[1]);
+await writeTar(process.argv[2], {
+  small: new Map(),
+  last: { name: 'events.jsonl', pieces: (async function* () { yield 'a'; })() },
+  modified: new Date(0),
+  signal: new AbortController().signal,
+});`;
+
+test('a crash before the file is whole leaves none of its name', async () => {
+  const source = new URL('../../../../infra/tar/writeTar.ts', import.meta.url).href;
+  const args = ['--input-type=module', '-e', CRASHING_WRITER, source, file];
+  expect(spawnSync(process.execPath, args).signal).toBe('SIGKILL');
+  expect(await readdir(folder)).toEqual([expect.stringMatching(/\.partial$/)]);
 });
 
 test('two writers that replace one file leave a whole one', async () => {

@@ -8,6 +8,7 @@ import {
 } from '../../../support/builders/events.ts';
 import { recordHistory } from '../../../support/builders/history.ts';
 import { fixedLog } from '../../../support/fakes/fixedLog.ts';
+import { memoryReads } from '../../../support/fakes/memoryReads.ts';
 
 function history() {
   const { record } = recordHistory();
@@ -40,6 +41,20 @@ test('the tree of a log has the id of its first event until an operator declares
   expect(isTreeReplacement(replaced, first.id)).toBe(true);
   expect(isTreeReplacement(replaced, 'another')).toBe(false);
   expect(isTreeReplacement(restored, first.id)).toBe(false);
+});
+
+test('declarations are read from a stream of any length', async () => {
+  const { first, append } = history();
+  const origin = `turnlog/${first.id}`;
+  const log = [first];
+  for (let count = 0; count < 1_050; count += 1) log.push(append(treeDeclared(origin, ['a'])));
+  const replaced = append(treeReplaced([origin]));
+  log.push(replaced);
+  const { readStream } = memoryReads(log);
+  expect(await readLogTrees({ firstEvent: async () => first, readStream })).toMatchObject({
+    treeId: replaced.id,
+    earlierIds: [first.id],
+  });
 });
 
 test('a log that began with a declaration of a restore has one id', async () => {

@@ -4,7 +4,13 @@ import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogE
 import type { Logger } from '../../../../../shared/lib/logger.ts';
 import type { Comparison } from '../../../../../shared/transparency/kept/compareTree.ts';
 
-const FITS: Comparison = { compared: [], troubles: [], refusal: undefined, isNew: false };
+const FITS: Comparison = {
+  compared: [],
+  troubles: [],
+  refusal: undefined,
+  outvoted: [],
+  isNew: false,
+};
 
 function recording() {
   const lines: string[] = [];
@@ -54,4 +60,14 @@ test('a start waits for a store that is away, and ends with its signal', async (
   const prepared = stopped.part.prepare(stop.signal);
   stop.abort(new Error('stopped'));
   await expect(prepared).rejects.toThrow('stopped');
+});
+
+test('a witness that is outvoted holds no start, and is a doubt', async () => {
+  const { lines, logger } = recording();
+  const outvoted = ['The log does not fit: the witness w lies.'];
+  const check = createTreeCheck(answering({ ...FITS, outvoted }), logger);
+  await check.part.prepare(new AbortController().signal);
+  expect(check.refusal()).toBeUndefined();
+  expect(check.doubt()).toContain(outvoted[0]);
+  expect(lines).toEqual([check.doubt()]);
 });

@@ -66,7 +66,7 @@ async function compared(
 ) {
   const sizes = [stored];
   const note = signed === null ? undefined : await checkpoint(signed);
-  const { notes = [], kept = [], witnesses = [] } = outside;
+  const { notes = [], kept = [], witnesses = [], wanted = witnesses.length } = outside;
   const kepts = notes.map((one, index) => ({ name: `kept/${index}`, note: one }));
   return compareTree(
     fixedLog(events),
@@ -79,7 +79,7 @@ async function compared(
         state: async () => ({ size: sizes.shift() ?? grown ?? stored, checkpoint: undefined }),
       }),
     },
-    { witnesses, kept: [...kept, { name: 'kept', read: async () => kepts }] },
+    { witnesses, wanted, kept: [...kept, { name: 'kept', read: async () => kepts }] },
     new AbortController().signal,
   );
 }
@@ -144,7 +144,13 @@ describe('kept checkpoints', () => {
       { notes: [await checkpoint(9_999)] },
       { events: [...LOG, restored], signed: null, stored: 0 },
     );
-    expect(found).toEqual({ compared: [], troubles: [], refusal: undefined, isNew: false });
+    expect(found).toEqual({
+      compared: [],
+      troubles: [],
+      refusal: undefined,
+      outvoted: [],
+      isNew: false,
+    });
   });
 
   test('of a tree that another one replaced are compared with that, once it is as large', async () => {
@@ -253,6 +259,62 @@ describe('witnesses', () => {
     expect((await compared(asked(), { ...before, keys: [] })).troubles).toEqual([
       { name: 'witness.test/w', trouble: 'can’t be asked: the signing key file is missing' },
     ]);
+  });
+
+  describe('of which several are asked', () => {
+    const others: TestWitness[] = [];
+    afterEach(async () => {
+      for (const other of others.splice(0)) await other.close();
+    });
+
+    /** Asks the witness, and so many others that were never shown more than this. */
+    async function askedWith(count: number, shown: number) {
+      while (others.length < count)
+        others.push(await startTestWitness(`witness.test/${others.length}`, () => VKEY));
+      for (const other of others) other.honest(`old 0\n\n${await checkpoint(shown)}`);
+      return [witness, ...others].map((one) => createHttpWitness(one));
+    }
+    const lies = [
+      { status: 409, type: 'text/x.tlog.size', body: '9999\n' },
+      { status: 422, body: 'bad consistency proof\n' },
+    ];
+
+    test.each(lies)(
+      'one that lies holds no start that enough others confirm: $status',
+      async (lie) => {
+        await cosign(SIZE);
+        witness.use(() => lie);
+        const witnesses = await askedWith(2, SIZE);
+        const found = await compared({ witnesses, wanted: 2 });
+        expect(found).toMatchObject({ refusal: undefined, outvoted: [expect.any(String)] });
+        expect(found.outvoted[0]).toContain('the witness witness.test/w');
+        expect(found.compared).toHaveLength(2);
+      },
+    );
+
+    test('those that never saw the newest checkpoint confirm no rolled-back log', async () => {
+      await cosign(SIZE);
+      const witnesses = await askedWith(1, 200);
+      const rolledBack = { signed: 200, stored: 200 };
+      const found = await compared({ witnesses, wanted: 1 }, rolledBack);
+      expect(found.refusal).toContain('The log was rolled back: the witness witness.test/w');
+      const most = await compared({ witnesses: await askedWith(2, 200), wanted: 1 }, rolledBack);
+      expect(most.refusal).toContain('The log was rolled back');
+    });
+
+    test('an empty tree is confirmed by no cosignature', async () => {
+      await cosign(7);
+      const witnesses = await askedWith(2, 0);
+      const before = { events: [FIRST], signed: null, stored: 0 };
+      const found = await compared({ witnesses, wanted: 2 }, before);
+      expect(found.refusal).toContain('rolled back');
+    });
+
+    test('a kept checkpoint, which the log itself has signed, is not outvoted', async () => {
+      const witnesses = await askedWith(2, SIZE);
+      const found = await compared({ witnesses, wanted: 2, notes: [await checkpoint(301)] });
+      expect(found.refusal).toContain('The log was rolled back: kept/0');
+    });
   });
 
   test('that do not answer, or do not know the log, are told by name', async () => {
