@@ -98,9 +98,9 @@ const exists = (file: string): Promise<boolean> =>
 
 /**
  * Writes an archive to a separate partial file, syncs it and gives it its name, so that the file is
- * never a mix of two writers, nor empty after a crash. Without `replace`, throws `configuration_invalid` for a file that
- * exists before or after the writing. Memory use is independent of the size. A failure removes the
- * partial file.
+ * never a mix of two writers, nor empty after a crash. Without `replace`, throws
+ * `configuration_invalid` for a file that exists before or after the writing. Memory use is
+ * independent of the size. A failure removes the partial file.
  */
 export async function writeTar(file: string, content: TarContent): Promise<void> {
   const partial = `${file}.${randomUUID()}.partial`;
