@@ -72,7 +72,8 @@ export interface TransparencyLogHealth {
   /** A sentence that says why the transparency log does not grow; absent while it does. */
   trouble?: string;
   /**
-   * A sentence, until the next start, where the log has events and no record that it was ever signed.
+   * A sentence, until the next start, where the log has events and no record that it was ever signed,
+   * or where an outvoted witness contradicts it.
    */
   doubt?: string;
   /** Present when witnesses are configured and this process requests their cosignatures. */

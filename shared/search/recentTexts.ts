@@ -15,6 +15,8 @@ const SENT_CHARACTERS = 512 * KIB;
 /** Characters, and milliseconds, after which texts that were not indexed begin to be dropped. */
 const HELD_CHARACTERS = 1_024 * KIB;
 const HELD_MS = 5_000;
+/** Counted for each text beside its characters: an empty one takes memory too. */
+const ENTRY_CHARACTERS = 16;
 /** Texts of this time are sent together: less than turns wait to be indexed. */
 const GATHER_MS = 100;
 
@@ -71,7 +73,7 @@ export function withTextsShared<Store extends Pick<EventStore, 'append'>>(
       for (const recent of indexedTexts(stream, events)) {
         if (characters > SENT_CHARACTERS) break;
         if (texts.length === 0) setTimeout(flush, GATHER_MS).unref();
-        characters += recent[2].length;
+        characters += ENTRY_CHARACTERS + recent[2].length;
         texts.push(recent);
       }
       return result;
@@ -116,7 +118,7 @@ export function createRecentTexts(): RecentTexts {
     add(texts) {
       for (const recent of texts) {
         fresh.set(recent[1], recent);
-        characters += recent[2].length;
+        characters += ENTRY_CHARACTERS + recent[2].length;
         if (characters > HELD_CHARACTERS) dropOldest();
       }
       timer ??= setTimeout(dropOldest, HELD_MS).unref();

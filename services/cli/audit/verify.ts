@@ -98,15 +98,17 @@ function verdictLines({ events, position, complete, misfit, fault, texts }: Veri
   ];
 }
 
-/** What witnesses and kept checkpoints reveal, by their names. */
-const outsideLines = ({ compared, troubles, refusal, outvoted }: Comparison): string[] => [
-  ...(refusal === undefined ? [] : [refusal]),
-  ...outvoted.map((reason) => `Contradicted, while enough other witnesses confirm it: ${reason}`),
-  ...compared.map(
-    ({ name, size }) => `${name} knows the transparency log with ${size} leaves, which fits.`,
-  ),
-  ...troubles.map(({ name, trouble }) => `Not compared: ${name} ${trouble}.`),
-];
+/** The findings of witnesses and kept checkpoints, as data and in lines; the lines omit the refusal. */
+export const describeOutside = ({ compared, troubles, refusal, outvoted }: Comparison) => ({
+  data: { compared, not_compared: troubles, outvoted, refusal: refusal ?? null },
+  lines: [
+    ...outvoted.map((reason) => `Outvoted by the other witnesses: ${reason}`),
+    ...compared.map(
+      ({ name, size }) => `${name} knows the transparency log with ${size} leaves, which fits.`,
+    ),
+    ...troubles.map(({ name, trouble }) => `Not compared: ${name} ${trouble}.`),
+  ],
+});
 
 /** The result of the comparison with the tree, and its limits. */
 function treeLines(
@@ -165,6 +167,7 @@ export async function verifyEverything(
       ? await compareWithHeads(context, file, continueCommand(rest))
       : undefined;
   const heads = compared?.data ?? null;
+  const described = describeOutside(outside);
   const compare = tree && { size: tree.size, checkpoint: tree.given?.size ?? null };
   const data = {
     complete: complete && heads?.complete !== false,
@@ -173,11 +176,7 @@ export async function verifyEverything(
     misfit,
     heads,
     tree: compare ? { ...compare, fault } : null,
-    outside: {
-      compared: outside.compared,
-      not_compared: outside.troubles,
-      refusal: outside.refusal ?? null,
-    },
+    outside: described.data,
     texts: verified.texts,
   };
   const verdict = verdictLines(verified);
@@ -186,7 +185,8 @@ export async function verifyEverything(
     data,
     lines: [
       ...verdict,
-      ...outsideLines(outside),
+      ...(outside.refusal === undefined ? [] : [outside.refusal]),
+      ...described.lines,
       ...treeLines(tree, outside, verified),
       ...(compared?.lines ?? []),
       ...(file ? [limitsOfHeads(file.origin.at)] : tree ? [] : LIMITS_OF_CHAINS),

@@ -26,6 +26,7 @@ import {
   readReceiptFiles,
   type ErasureOutcome,
 } from './eraseAgain.ts';
+import { describeOutside } from '../audit/verify.ts';
 import { locateBackup, WITHOUT_OTHERS, type FolderOptions } from './folders.ts';
 import { findMisfit } from './verifyCopy.ts';
 
@@ -153,10 +154,7 @@ function describeRestore(
   return [
     `The backup of ${at} is restored${log === null ? '' : ` into ${config.DATA_DIR}: ${log.events} events`}.`,
     ...(misfit === undefined ? [] : [`It does not fit: ${misfit}`]),
-    ...comparison.compared.map(
-      ({ name, size }) => `${name} knows the transparency log with ${size} leaves, which fits.`,
-    ),
-    ...comparison.troubles.map(({ name, trouble }) => `Not compared: ${name} ${trouble}.`),
+    ...describeOutside(comparison).lines,
     ...(declared === undefined
       ? []
       : [
@@ -212,9 +210,7 @@ async function restoreInto(
         at: manifest.at,
         log: manifest.log,
         misfit: misfit ?? null,
-        compared: comparison.compared,
-        not_compared: comparison.troubles,
-        refusal: comparison.refusal ?? null,
+        ...describeOutside(comparison).data,
         log_id: declared ?? manifest.log?.log_id ?? null,
         erasures: outcomes.map(presentOutcome),
       },

@@ -25,8 +25,8 @@ const NO_RECORD =
 /**
  * Creates the check of a start. While the log was rolled back, rewritten, or lacks its transparency
  * log, the start waits, nothing is written and nothing is signed; the comparison is repeated after a
- * pause, from 1 s doubling to 10 s. An outside party that does not answer is only logged, and a witness
- * that contradicts although enough others confirm the log is a doubt.
+ * pause, from 1 s doubling to 10 s. An outside party that does not answer is only logged. A witness that
+ * contradicts a log which enough others confirm is logged and becomes the doubt.
  */
 export function createTreeCheck(
   compare: (signal: AbortSignal) => Promise<Comparison>,
@@ -44,10 +44,9 @@ export function createTreeCheck(
       );
     if (compared.length > 0)
       logger.info({ compared }, 'the transparency log fits what others know of it');
-    const [contradiction] = outvoted;
     if (isNew) doubt = NO_RECORD;
-    else if (contradiction !== undefined)
-      doubt = `enough other witnesses confirm the transparency log, and one contradicts: ${contradiction}`;
+    else if (outvoted.length > 0)
+      doubt = `enough witnesses confirm the transparency log, but others contradict it: ${outvoted.join(' ')}`;
     if (doubt !== undefined) logger.warn({}, doubt);
   }
 

@@ -96,7 +96,8 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     { state, upTo, id }: { state: StreamRows; upTo: number; id: string },
   ): AsyncGenerator<void, void> {
     for (;;) {
-      const part = Math.min(upTo, state.revision + MAX_EVENTS);
+      const next = state.revision + 1;
+      const part = Math.min(upTo, next - (next % MAX_EVENTS) + MAX_EVENTS - 1);
       await readStreamRows(store, stream, { upTo: part, state, maxBytes: MAX_BYTES });
       if (state.revision >= upTo || (state.revision < part && !state.isCut)) return;
       // Ended turns change no more, and their texts would fill the memory.
@@ -150,7 +151,7 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
   }
 
   async function examine(table: SampledTable, row: AnyRow): Promise<void> {
-    if (!long || (row as { revision: number }).revision <= MAX_EVENTS) {
+    if (!long || (row as { revision: number }).revision < MAX_EVENTS) {
       const comparison = compare(table, row);
       if (!(await proceed(comparison))) return;
       if (!long) {

@@ -297,7 +297,8 @@ export async function compareTree(
     if (found === 'not_of_this_tree') continue;
     if ('size' in found) result.compared.push({ name, size: found.size });
     else if ('trouble' in found) result.troubles.push({ name, trouble: found.trouble });
-    else if (mayBeWrong && ofWitnesses.includes(one)) result.outvoted.push(found.refusal);
+    else if (mayBeWrong && ofWitnesses.includes(one))
+      result.outvoted.push(found.refusal.replace(` ${CHANGED_LOG_ADVICE}`, ''));
     else result.refusal ??= found.refusal;
   }
   const isNew = note === undefined && size === 0 && trees.declared.size === 0;

@@ -1,5 +1,5 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
-import { useRef, useState, type ReactNode, type SubmitEvent } from 'react';
+import { useEffect, useRef, useState, type ReactNode, type SubmitEvent } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
@@ -42,11 +42,10 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
   const form = useRef<HTMLFormElement>(null);
   const { mutate, isPending, error } = useMutation({
     mutationFn: async () => onSave(fieldsOf(draft)),
-    onError: () =>
-      requestAnimationFrame(() =>
-        form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus(),
-      ),
   });
+  useEffect(() => {
+    if (error) form.current?.querySelector<HTMLElement>('[aria-invalid=true]')?.focus();
+  }, [error]);
   const errors: DraftErrors =
     error instanceof SyntaxError
       ? { [SCHEMA]: `This is not JSON: ${error.message}` }

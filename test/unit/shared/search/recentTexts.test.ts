@@ -113,6 +113,17 @@ test('no more than a bound is sent until the thread has made progress', async ()
   expect(sent.length).toBe(before + 1);
 });
 
+test('empty texts are bounded too', async () => {
+  const { store, sent } = sharingStore();
+  const started = eventWith('session.turn_started.v1', { input: '' });
+  for (let n = 0; n < 40_000; n += 1) await store.append(STREAM, 0, [started]);
+  jest.runAllTimers();
+  expect(sent.length).toBeLessThan(40_000);
+  const recentTexts = createRecentTexts();
+  for (let n = 0; n < 150_000; n += 1) recentTexts.add([[STREAM, `${n}`.padStart(64, '0'), '']]);
+  expect(recentTexts.has(STREAM, closedText('', '0'.repeat(64)))).toBe(false);
+});
+
 test('a recent text is indexed without its key, and only once', async () => {
   const { turn, sha256, keys, found } = await closedTurn('a rare word');
   const recentTexts = createRecentTexts();

@@ -8,7 +8,9 @@ export const utf8 = (text: string): Bytes => new TextEncoder().encode(text);
 export const toHex = (bytes: Bytes): string =>
   Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 
-export const toBase64 = (bytes: Bytes): string => btoa(String.fromCharCode(...bytes));
+/** Spreads no bytes: a call has fewer arguments than a text may have bytes. */
+export const toBase64 = (bytes: Bytes): string =>
+  btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''));
 
 /** The bytes of standard base64 with padding; undefined for any other text. */
 export function fromBase64(text: string): Bytes | undefined {

@@ -62,12 +62,12 @@ test('a start waits for a store that is away, and ends with its signal', async (
   await expect(prepared).rejects.toThrow('stopped');
 });
 
-test('a witness that is outvoted holds no start, and is a doubt', async () => {
+test('witnesses that are outvoted hold no start, and are a doubt', async () => {
   const { lines, logger } = recording();
-  const outvoted = ['The log does not fit: the witness w lies.'];
+  const outvoted = ['The log does not fit: the witness w lies.', 'So does the witness v.'];
   const check = createTreeCheck(answering({ ...FITS, outvoted }), logger);
   await check.part.prepare(new AbortController().signal);
   expect(check.refusal()).toBeUndefined();
-  expect(check.doubt()).toContain(outvoted[0]);
+  expect(check.doubt()).toContain(outvoted.join(' '));
   expect(lines).toEqual([check.doubt()]);
 });

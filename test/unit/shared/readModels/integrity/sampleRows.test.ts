@@ -217,6 +217,13 @@ test.each([
   },
 );
 
+test('reads no more for an early row of a long stream', async () => {
+  const { most, untilDamaged } = await longSession(700, 'a');
+  rows.set('turns', [of('turns')[448]!]);
+  await untilDamaged(1, 60);
+  expect(most.events).toBe(1_000);
+});
+
 test('names no row of a long stream that matches', async () => {
   const { untilDamaged } = await longSession(700, 'a');
   rows.set('turns', of('turns').slice(-2));

@@ -288,6 +288,7 @@ describe('witnesses', () => {
         const found = await compared({ witnesses, wanted: 2 });
         expect(found).toMatchObject({ refusal: undefined, outvoted: [expect.any(String)] });
         expect(found.outvoted[0]).toContain('the witness witness.test/w');
+        expect(found.outvoted[0]).not.toContain('Put the right log back');
         expect(found.compared).toHaveLength(2);
       },
     );
