@@ -14,7 +14,7 @@ import { rowId } from '../../projections/fold.ts';
 import { differingColumn } from './compareRows.ts';
 import type { DamagedRow, DamagedRows } from './damagedRows.ts';
 import type { IntegrityQueries } from './sqlQueries.ts';
-import { noRows, readStreamRows, type StreamRows } from './streamRows.ts';
+import { dropFinalRows, noRows, readStreamRows, type StreamRows } from './streamRows.ts';
 import { keyOf, type AnyRow, type KeyValues } from './rowReader.ts';
 
 /** Rows of a step: one table's, in the order of their keys. */
@@ -100,10 +100,7 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
       const part = Math.min(upTo, next - (next % MAX_EVENTS) + MAX_EVENTS - 1);
       await readStreamRows(store, stream, { upTo: part, state, maxBytes: MAX_BYTES });
       if (state.revision >= upTo || (state.revision < part && !state.isCut)) return;
-      // Ended turns change no more, and their texts would fill the memory.
-      const { turns } = state.rows;
-      for (const [key, { status }] of turns)
-        if (key !== id && status !== 'running') turns.delete(key);
+      dropFinalRows(state, id);
       yield;
     }
   }
