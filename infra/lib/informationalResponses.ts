@@ -27,7 +27,7 @@ export const limitInformationalResponses: Dispatcher.DispatcherComposeIntercepto
     });
   };
 
-/** Loads undici at the first call: a thread that never sends a request does without its memory. */
+/** Loads undici at the first call, which saves its memory in threads that send no request. */
 async function loadFetch() {
   const { Agent, fetch } = await import('undici');
   return { fetch, dispatcher: new Agent().compose(limitInformationalResponses) };

@@ -75,7 +75,7 @@ function fillStep(turns: readonly EndedTurn[]): boolean {
   );
 }
 
-/** The turns of accounts that have fewer in the step: another transaction for the others is in vain. */
+/** Omits the turns of accounts with as many in the step: those need no step out of order. */
 function turnsOfOthers(
   step: readonly EndedTurn[],
   ofAccounts: readonly EndedTurn[],
