@@ -1,11 +1,39 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 /** This checkout. */
 export const ROOT = fileURLToPath(new URL('../../', import.meta.url));
+
+/** CPU time of the threads of a service, in microseconds. */
+export type CpuTime = Record<(typeof CPU_PARTS)[number], number>;
+
+export const CPU_PARTS = ['main', 'projector', 'writer', 'V8 workers', 'other'] as const;
+/** The names of threads, of which Linux keeps 15 characters. */
+const PART_OF_THREAD: Readonly<Record<string, keyof CpuTime>> = {
+  MainThread: 'main',
+  node: 'main',
+  projector: 'projector',
+  'event-store-wri': 'writer',
+  V8Worker: 'V8 workers',
+};
+
+function cpuTimeOf(pid: number): CpuTime {
+  const parts = { main: 0, projector: 0, writer: 0, 'V8 workers': 0, other: 0 };
+  for (const thread of readdirSync(`/proc/${pid}/task`)) {
+    const folder = `/proc/${pid}/task/${thread}`;
+    try {
+      const [nanoseconds] = readFileSync(`${folder}/schedstat`, 'utf8').split(' ');
+      const name = readFileSync(`${folder}/comm`, 'utf8').trim();
+      parts[PART_OF_THREAD[name] ?? 'other'] += Number(nanoseconds) / 1_000;
+    } catch {
+      // The thread has ended meanwhile.
+    }
+  }
+  return parts;
+}
 
 export interface BenchProcess {
   pid: number;
@@ -13,6 +41,8 @@ export interface BenchProcess {
   line: string;
   /** Resident memory in bytes. */
   memory(): number;
+  /** CPU time so far in microseconds, by part of the process. */
+  cpuTime(): CpuTime;
   stop(signal?: NodeJS.Signals): Promise<void>;
 }
 
@@ -42,6 +72,7 @@ export async function startProcess(
     memory: () =>
       Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))![1]) *
       1024,
+    cpuTime: () => cpuTimeOf(child.pid!),
     async stop(signal = 'SIGTERM') {
       child.kill(signal);
       await exited;

@@ -42,6 +42,7 @@ export async function openEmbeddedReadModels(
     const workerData = threadData();
     return new Worker(new URL('./projectorThread.ts', import.meta.url), {
       workerData,
+      name: 'projector',
       transferList: [workerData.reports],
       resourceLimits: THREAD_LIMITS,
     });

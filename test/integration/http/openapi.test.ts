@@ -6,6 +6,7 @@ import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import { packageVersion } from '../../../services/process/help.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
+import { replaysOf } from '../../support/http/replaysOverHttp.ts';
 import type { ScriptedFault } from '../../support/fakes/scriptedModel.ts';
 import { allEvents, openEvents } from '../../support/http/sse.ts';
 import {
@@ -81,6 +82,8 @@ beforeAll(async () => {
     .session_id as string;
   webhook = await newWebhook();
   replay = (await startReplay()).body.data.replay_id as string;
+  // Its calls would take answers that are meant for the runs of a test.
+  await replaysOf(service).ended(replay);
   for (const script of [{ status: 500 }, { text: 'again' }]) {
     service.model.use(script);
     await service.post(`/v1/agents/${agent}/run`, { input: 'go on', session_id: session });

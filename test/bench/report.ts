@@ -1,0 +1,84 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { cpus, loadavg, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { median } from './load.ts';
+import { ROOT } from './process.ts';
+
+/** One measurement: ours, and where there is one its baseline or the other checkout. */
+export interface Result {
+  name: string;
+  unit: string;
+  ours: number;
+  other?: number;
+  /** The median of the rounds' ratios, and the least and the greatest of them. */
+  ratio?: number;
+  range?: readonly [number, number];
+  bar?: string;
+}
+
+/** Medians of rounds in which both took turns, and of their ratios. */
+export function summarize<Round extends { ours: number; other: number }>(
+  rounds: readonly Round[],
+  ratioOf: (round: Round) => number,
+): Required<Pick<Result, 'ours' | 'other' | 'ratio' | 'range'>> {
+  const ratios = rounds.map(ratioOf);
+  return {
+    ours: median(rounds.map(({ ours }) => ours)),
+    other: median(rounds.map(({ other }) => other)),
+    ratio: median(ratios),
+    range: [Math.min(...ratios), Math.max(...ratios)],
+  };
+}
+
+const loadAtStart = loadavg()[0]!;
+
+function commitOf(): string {
+  try {
+    return execFileSync('git', ['rev-parse', 'HEAD'], { cwd: ROOT, encoding: 'utf8' }).trim();
+  } catch {
+    return 'unknown';
+  }
+}
+
+/** The machine, the versions and the load, without which figures mean little. */
+function describeRun() {
+  const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8'));
+  const [cpu] = cpus();
+  return {
+    machine: {
+      cpu: cpu?.model ?? 'unknown',
+      cores: cpus().length,
+      memory_gib: Math.round(totalmem() / 2 ** 30),
+      kernel: release(),
+    },
+    versions: {
+      turnlog: version as string,
+      commit: commitOf(),
+      node: process.versions.node,
+      sqlite: process.versions['sqlite'],
+    },
+    load: { at_start: loadAtStart, at_end: loadavg()[0]! },
+  };
+}
+
+const figure = (value: number | undefined, unit: string): string =>
+  value === undefined ? '' : `${Number(value.toPrecision(4)).toLocaleString('en')}${unit}`;
+
+function rowOf({ name, unit, ours, other, ratio, range, bar = '' }: Result): string {
+  const spread = range ? ` (${range.map((value) => value.toFixed(2)).join(' to ')})` : '';
+  const times = ratio === undefined ? '' : `${ratio.toFixed(2)} ×${spread}`;
+  return `| ${[name, figure(ours, unit), figure(other, unit), times, bar].join(' | ')} |`;
+}
+
+/** Prints the results as one Markdown table, then as one line of JSON. */
+export function printReport(results: readonly Result[], against: string): void {
+  const head = ['', 'ours', against, 'ratio', 'bar'];
+  const lines = [
+    `| ${head.join(' | ')} |`,
+    `|${'---|'.repeat(head.length)}`,
+    ...results.map(rowOf),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n\n`);
+  process.stdout.write(`${JSON.stringify({ ...describeRun(), against, results })}\n`);
+}
