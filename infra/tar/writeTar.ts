@@ -75,8 +75,8 @@ const existsError = (file: string, cause?: unknown): TurnlogError =>
 const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Gives a whole file its name, which of several writers only one can do. Where the file system has no
- * hard links, the name is taken by an empty file first, which a crash may leave.
+ * Names a complete file, unless another writer has taken the name. On a file system without hard links
+ * an empty file takes it first, and a crash may leave that.
  */
 async function publish(partial: string, file: string): Promise<void> {
   try {
@@ -97,8 +97,8 @@ const exists = (file: string): Promise<boolean> =>
   );
 
 /**
- * Writes an archive to a separate partial file, syncs it and gives it its name, so that the file is
- * never a mix of two writers, nor empty after a crash. Without `replace`, throws
+ * Writes an archive to a separate partial file, syncs it and then names it, so that the file is never
+ * a mix of two writers, nor incomplete after a crash. Without `replace`, throws
  * `configuration_invalid` for a file that exists before or after the writing. Memory use is
  * independent of the size. A failure removes the partial file.
  */

@@ -31,7 +31,7 @@ export interface ProgressSource {
   subscribe(listener: (progress: ProjectionProgress) => void): () => void;
   /** Requests progress without delay: a reader waits for a position that is not shown yet. */
   request?: () => void;
-  /** Requests without delay that turns are indexed: a search waits for them. */
+  /** Requests that turns are indexed without delay: a search waits for them. */
   requestIndex?: () => void;
 }
 

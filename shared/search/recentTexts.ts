@@ -10,14 +10,14 @@ import { KIB } from '../lib/units.ts';
 
 /** Longer texts are decrypted: passing them costs as much. */
 const TEXT_CHARACTERS = 16 * KIB;
-/** Characters sent before the thread must have made progress. */
+/** Characters that are sent without progress of the thread. */
 const SENT_CHARACTERS = 512 * KIB;
 /** Characters, and milliseconds, after which texts that were not indexed begin to be dropped. */
 const HELD_CHARACTERS = 1_024 * KIB;
 const HELD_MS = 5_000;
 /** Counted for each text beside its characters: an empty one takes memory too. */
 const ENTRY_CHARACTERS = 16;
-/** Texts of this time are sent together: less than turns wait to be indexed. */
+/** Texts are sent together after this pause, which is shorter than the one before indexing. */
 const GATHER_MS = 100;
 
 /** The start of an indexed text in the data of an event that only commits to it. */
@@ -50,8 +50,8 @@ interface Receiver {
 }
 
 /**
- * Wraps a store so that indexed texts are sent once they are durable. Drops texts while the thread
- * does not make progress.
+ * Wraps a store so that texts to index are sent once they are durable. After SENT_CHARACTERS, drops
+ * texts until the thread makes progress.
  */
 export function withTextsShared<Store extends Pick<EventStore, 'append'>>(
   store: Store,

@@ -30,17 +30,20 @@ const tell = (message: ThreadMessage): void => port.postMessage(message);
 const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string) =>
   tell({ type: 'log', level, fields, message });
 
-/** Events that arrive within this time are applied in one batch, unless a reader waits for them. */
+/**
+ * Events that arrive within this time are applied in one batch, and turns indexed together, unless a
+ * reader or a search waits for them.
+ */
 const GATHER_MS = 250;
 
 const closing = new AbortController();
 const gathering = createGathering(GATHER_MS);
+const indexGathering = createGathering(GATHER_MS);
 const recentTexts = createRecentTexts();
-let requestIndex = (): void => undefined;
 port.on('message', (request: ProjectorRequest) => {
   if (request === 'close') closing.abort();
   else if (request === 'apply') gathering.requestBatch();
-  else if (request === 'index') requestIndex();
+  else if (request === 'index') indexGathering.requestBatch();
   else recentTexts.add(request);
 });
 
@@ -72,9 +75,7 @@ await followGenerations({
     retireBefore: (generation) => retireGenerationsBefore(folder, generation),
   },
   gathering,
-  onIndexer(request) {
-    requestIndex = request;
-  },
+  indexGathering,
   onProgress: (batch) => tell({ type: 'progress', batch }),
   report: tell,
 });

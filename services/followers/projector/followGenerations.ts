@@ -28,8 +28,7 @@ export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 
 interface GenerationsOptions extends Pick<Projection, 'log' | 'signal' | 'gathering' | 'logger'> {
   generations: Generations;
-  /** Called with a function that indexes at once what is being gathered. */
-  onIndexer?: (request: () => void) => void;
+  indexGathering?: Parameters<typeof startIndexer>[0]['gathering'];
   onProgress: (batch: GenerationBatch) => void;
   /** A rebuilt generation counts as healed once it has caught up. */
   report: (report: ProjectorReport) => void;
@@ -87,8 +86,8 @@ async function followOne(
   }, POLL_MS);
   resources.defer(() => clearInterval(poll));
   const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
-  const indexer = keys && resources.use(startIndexer({ store, keys, logger, onTrouble }));
-  if (indexer) options.onIndexer?.(() => indexer.request());
+  const indexing = { store, logger, onTrouble, gathering: options.indexGathering };
+  const indexer = keys && resources.use(startIndexer({ ...indexing, keys }));
   const complete = completion(options, target, generation);
   const heals = target.heals !== undefined;
   const restored = await runProjection({

@@ -8,12 +8,12 @@ import {
   loadKeysOf,
   type IndexKeys,
 } from '../../../shared/search/turnTokens.ts';
-import { createGathering, type ProjectorLogger } from './projection.ts';
+import { createGathering, type Gathering, type ProjectorLogger } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
 const PAUSES = { firstMs: 100, longestMs: 5_000 };
-/** Turns that arrive within this time are indexed together, unless a search waits for them. */
-const GATHER_MS = 250;
+/** Turns that arrive within this time are indexed together. */
+const GATHER_MS = 100;
 /** For this long after an event was applied, indexing leaves time for other work. */
 const BUSY_MS = 1_000;
 /** The pause after a step while busy, as a multiple of the step's duration. */
@@ -29,13 +29,13 @@ interface Indexing {
   logger: ProjectorLogger;
   /** Called with half a sentence on why turns can't be indexed; undefined once they can. */
   onTrouble?: (reason: string | undefined) => void;
+  /** Pauses before turns are indexed together, for 100 ms by default. */
+  gathering?: Pick<Gathering, 'pause'> | undefined;
   /** The shortest time between two removals of erased words, in milliseconds. */
   forgetEveryMs?: number;
 }
 
 export interface Indexer extends AsyncDisposable {
-  /** Indexes at once what is being gathered. */
-  request(): void;
   /** To be called when the read models have caught up with the log. */
   onCaughtUp(): void;
 }
@@ -75,7 +75,7 @@ function fillStep(turns: readonly EndedTurn[]): boolean {
   );
 }
 
-/** The turns of accounts that have fewer in the step: another transaction for the others is in vain. */
+/** Omits the turns of accounts with as many in the step: those need no step out of order. */
 function turnsOfOthers(
   step: readonly EndedTurn[],
   ofAccounts: readonly EndedTurn[],
@@ -115,10 +115,10 @@ function createIndexSteps(indexing: Indexing, onUnreadable: () => void): () => P
  */
 export function startIndexer(indexing: Indexing): Indexer {
   const { store, logger, onTrouble, forgetEveryMs = LIMITS.search.forgetEveryMs } = indexing;
+  const { gathering = createGathering(GATHER_MS) } = indexing;
   const closing = new AbortController();
   const { signal } = closing;
   const pauses = createBackoff(PAUSES);
-  const gathering = createGathering(GATHER_MS);
   let caughtUpAt = 0;
   let workRequested = Promise.withResolvers<void>();
   let unreadableLogged = false;
@@ -190,7 +190,6 @@ export function startIndexer(indexing: Indexing): Indexer {
 
   const running = run();
   return {
-    request: gathering.requestBatch,
     onCaughtUp() {
       caughtUpAt = performance.now();
       workRequested.resolve();

@@ -14,7 +14,7 @@ import { rowId } from '../../projections/fold.ts';
 import { differingColumn } from './compareRows.ts';
 import type { DamagedRow, DamagedRows } from './damagedRows.ts';
 import type { IntegrityQueries } from './sqlQueries.ts';
-import { noRows, readStreamRows, type StreamRows } from './streamRows.ts';
+import { dropFinalRows, noRows, readStreamRows, type StreamRows } from './streamRows.ts';
 import { keyOf, type AnyRow, type KeyValues } from './rowReader.ts';
 
 /** Rows of a step: one table's, in the order of their keys. */
@@ -61,8 +61,8 @@ export interface RowSampler {
 }
 
 /**
- * Goes on with a comparison. Resolves with true if it has more to read. A stream that can't be read
- * says nothing about its rows, and is reported elsewhere.
+ * Continues a comparison. Resolves with true if it has more to read. Ignores a stream that can't be
+ * read, which is reported elsewhere.
  */
 async function proceed(comparison: AsyncGenerator<void, void>): Promise<boolean> {
   try {
@@ -76,16 +76,16 @@ async function proceed(comparison: AsyncGenerator<void, void>): Promise<boolean>
 /**
  * Compares a few rows at a time with the events of their streams, table by table and in the order of
  * their keys, round and round. The events of a long stream are read in every other step, for one row at
- * a time, which is drawn from those that came by meanwhile. A row that differs is recorded once the
+ * a time. The next one is drawn from the rows passed over meanwhile. A row that differs is recorded once the
  * read models have shown the end of its stream and it still does.
  */
 export function createRowSampler({ readModels, store, damaged, onReplaced }: Sampling): RowSampler {
   const cursors = new Map<SampledTable, KeyValues>();
   let turn = 0;
-  /** The comparison of a row whose stream is too long for one step, and whether it was at work last. */
+  /** The comparison of a row whose stream is too long for one step; whether the last step read on. */
   let long: AsyncGenerator<void, void> | undefined;
   let wasLong = false;
-  /** The next row of a long stream, of so many that came by. */
+  /** The next row of a long stream, drawn from those passed over during the comparison. */
   let drawn: { table: SampledTable; key: KeyValues } | undefined;
   let passedOver = 0;
   let generation: number | undefined;
@@ -100,10 +100,7 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
       const part = Math.min(upTo, next - (next % MAX_EVENTS) + MAX_EVENTS - 1);
       await readStreamRows(store, stream, { upTo: part, state, maxBytes: MAX_BYTES });
       if (state.revision >= upTo || (state.revision < part && !state.isCut)) return;
-      // Ended turns change no more, and their texts would fill the memory.
-      const { turns } = state.rows;
-      for (const [key, { status }] of turns)
-        if (key !== id && status !== 'running') turns.delete(key);
+      dropFinalRows(state, id);
       yield;
     }
   }

@@ -46,6 +46,16 @@ export function applyToRows(state: StreamRows, events: readonly ReadableEvent[])
   state.position = position;
 }
 
+/**
+ * Removes rows that no later event changes, except the one with this id: those of a long stream would
+ * fill the memory.
+ */
+export function dropFinalRows({ rows }: StreamRows, except: string): void {
+  for (const [id, { status }] of rows.turns)
+    if (id !== except && status !== 'running') rows.turns.delete(id);
+  for (const id of rows.replay_turns.keys()) if (id !== except) rows.replay_turns.delete(id);
+}
+
 /** How far to read a stream. */
 interface StreamPart {
   /** The last revision; the end of the stream by default. */

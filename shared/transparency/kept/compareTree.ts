@@ -230,9 +230,9 @@ function refusalOfEmptyLog(kept: readonly KeptCheckpoint[]): string | undefined 
 }
 
 /**
- * True if a witness that contradicts the tree may be wrong. A checkpoint that counts has `wanted`
- * cosignatures, so among more than the rest of the witnesses is one that knows the newest of them. An
- * empty tree commits to nothing, and its cosignature confirms nothing.
+ * True if enough witnesses confirm the tree to outvote those that contradict it. All but
+ * `witnesses.length - wanted` of them have cosigned the newest checkpoint with `wanted` cosignatures, so
+ * a larger number includes one that knows it. The cosignature of an empty tree confirms nothing.
  */
 function isConfirmed(own: OwnTree, { witnesses, wanted }: Outside, found: Finding[]): boolean {
   const confirming = found.filter((one) => typeof one === 'object' && 'cosigned' in one).length;

@@ -5,7 +5,10 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 export const clientDisconnectError = (): TurnlogError =>
   new TurnlogError('overloaded', 'The client disconnected while its request waited.');
 
-/** One listener per response serves them all: Node warns of a leak at eleven, and a streamed turn needs that many. */
+/**
+ * The callbacks of each response, called by one listener: Node warns of a leak at eleven listeners, and
+ * a streamed turn needs that many.
+ */
 const callbacks = new WeakMap<ServerResponse, Set<() => void>>();
 
 /**

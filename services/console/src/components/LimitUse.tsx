@@ -21,21 +21,22 @@ interface LimitUseProps {
 export function LimitUse({ used, limit, isBytes, label }: LimitUseProps) {
   const format = isBytes ? formatBytes : (value: number) => value.toLocaleString();
   if (limit === null) return `${format(used)}, no limit`;
-  const share = Math.min(used / limit, 1);
+  // A quota may be 0.
+  const share = limit > 0 ? used / limit : 1;
   return (
     <div className="ml-auto grid w-40 gap-1">
       {format(used)} of {format(limit)}
       <div
         role="meter"
         aria-label={label}
-        title={`${Math.round((used / limit) * 100)} %`}
+        title={`${Math.round(share * 100)} %`}
         aria-valuemax={limit}
         aria-valuenow={Math.min(used, limit)}
         className="h-1 overflow-hidden rounded-full bg-muted"
       >
         <div
           className={cn('h-full', share >= NEARLY ? 'bg-warning' : 'bg-primary')}
-          style={{ width: `${share * 100}%` }}
+          style={{ width: `${Math.min(share, 1) * 100}%` }}
         />
       </div>
     </div>

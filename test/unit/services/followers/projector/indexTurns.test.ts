@@ -3,6 +3,7 @@ import {
   startIndexer,
   type Indexer,
 } from '../../../../../services/followers/projector/indexTurns.ts';
+import { createGathering } from '../../../../../services/followers/projector/projection.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
 import {
@@ -88,17 +89,34 @@ test('nothing is indexed before the read models have caught up, then all that wa
 test('a request ends the time in which turns are gathered', async () => {
   const turns: NextTurn[] = [];
   const { state, store } = storeWith(turns);
-  indexer = startIndexer({ store, keys: memoryKeys().keys, logger: recordingLogger().logger });
+  const gathering = createGathering(60_000);
+  const { logger } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, gathering });
   indexer.onCaughtUp();
   await until(() => state.asked === 1);
-  const startedAt = performance.now();
   for (let n = 1; n <= 20; n += 1) {
     turns.push(turn(n));
     indexer.onCaughtUp();
-    indexer.request();
-    await until(() => state.indexed.length === n);
+    gathering.requestBatch();
+    expect(await until(() => state.indexed.length === n)).toBe(true);
   }
-  expect(performance.now() - startedAt).toBeLessThan(20 * 200);
+});
+
+test('an indexer that no search can hurry gathers turns for a tenth of a second', async () => {
+  const turns: NextTurn[] = [];
+  const { state, store } = storeWith(turns);
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger: recordingLogger().logger });
+  indexer.onCaughtUp();
+  await until(() => state.asked === 1);
+  let shortest = Infinity;
+  for (let n = 1; n <= 5; n += 1) {
+    const startedAt = performance.now();
+    turns.push(turn(n));
+    indexer.onCaughtUp();
+    await until(() => state.indexed.length === n);
+    shortest = Math.min(shortest, performance.now() - startedAt);
+  }
+  expect(shortest).toBeLessThan(200);
 });
 
 test('a few turns of each account are indexed after a full step of those that are next', async () => {
