@@ -98,7 +98,7 @@ export function partsOf(health: HealthReport) {
   return [...(runs === undefined ? [] : [first]), ...parts, ...servers];
 }
 
-/** A problem of a part, and the first remedy; none unless health has its text. */
+/** A problem of a part, and the first remedy. Empty unless the report has the text of the problem. */
 const problem = (name: string, what: unknown, first: string) =>
   typeof what === 'string' ? [{ name, what, first }] : [];
 

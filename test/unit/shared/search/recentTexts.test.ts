@@ -11,6 +11,11 @@ import {
   type RecentText,
 } from '../../../../shared/search/recentTexts.ts';
 import { createTurnTokenizer, loadKeysOf } from '../../../../shared/search/turnTokens.ts';
+import { GENESIS_HASH } from '../../../../shared/eventlog/hashChain.ts';
+import { appendEvents } from '../../../../shared/eventlog/append.ts';
+import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
+import { at, turnCompleted, turnFailed, turnStarted } from '../../../support/builders/events.ts';
+import { newEvent } from '../../../support/stores/projections/projector.ts';
 import { positionOf } from '../../../support/builders/history.ts';
 import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 
@@ -96,6 +101,27 @@ test('the texts that searches find are sent once their events are durable', asyn
     [STREAM, 'answer'],
   ]);
   expect(refusing.sent).toEqual([]);
+});
+
+test('the texts of events are recognized as appends encode them', async () => {
+  const { store, sent } = sharingStore();
+  const recorded = [
+    turnStarted(1, { input: 'question' }),
+    turnCompleted(1, { output: 'answer' }),
+    turnFailed(2, { output: 'half an answer' }),
+  ];
+  const { events } = await sealEvents(memoryKeys().keys, undefined, recorded.map(newEvent));
+  const head = { revision: 0, hash: GENESIS_HASH };
+  const authorship = {
+    account_id: 'acct_1',
+    key_id: 'key_1',
+    request_id: 'request',
+    causation_id: 'request',
+    recorded_at: at(0),
+  };
+  await appendEvents(store, { stream: STREAM, head }, { events, authorship });
+  jest.runAllTimers();
+  expect(sent.map(([, , text]) => text)).toEqual(['question', 'answer', 'half an answer']);
 });
 
 test('no more than a bound is sent until the thread has made progress', async () => {
