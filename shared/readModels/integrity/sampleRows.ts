@@ -75,15 +75,16 @@ async function proceed(comparison: AsyncGenerator<void, void>): Promise<boolean>
 
 /**
  * Compares a few rows at a time with the events of their streams, table by table and in the order of
- * their keys, round and round. The events of a long stream are read in every other step, for one row at
- * a time. The next one is drawn from the rows passed over meanwhile. A row that differs is recorded once the
- * read models have shown the end of its stream and it still does.
+ * their keys, round and round. The events of a long stream are read in every other step, for one row
+ * at a time. The next one is drawn from the rows passed over meanwhile. A row that differs is recorded
+ * once the read models have shown the end of its stream and it still does.
  */
 export function createRowSampler({ readModels, store, damaged, onReplaced }: Sampling): RowSampler {
   const cursors = new Map<SampledTable, KeyValues>();
   let turn = 0;
-  /** The comparison of a row whose stream is too long for one step; whether the last step read on. */
+  /** The comparison of a row whose stream is too long for one step. */
   let long: AsyncGenerator<void, void> | undefined;
+  /** Whether the last step continued it. */
   let wasLong = false;
   /** The next row of a long stream, drawn from those passed over during the comparison. */
   let drawn: { table: SampledTable; key: KeyValues } | undefined;
