@@ -24,7 +24,7 @@ const REBUILD_ROUNDS = 5;
 const CPU_ROUNDS = 7;
 const CPU_RUNS = 1_500;
 
-/** One side of a row: what it measures, again and again, and how it ends. */
+/** One side of a row, which is measured in each round. */
 interface Side {
   measure(): Promise<number>;
   close(): Promise<void>;
@@ -50,7 +50,7 @@ async function started(modelUrl: string, checkout: string) {
 
 type Prepare = (service: BenchService, agentId: string) => Promise<() => Call>;
 
-/** What a service does under a load of one kind of call. */
+/** Measures a service under a load of one kind of call. */
 const underLoad = (
   prepare: Prepare,
   load: Omit<LoadOptions, 'url' | 'call'>,
