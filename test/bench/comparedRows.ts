@@ -4,7 +4,7 @@ import { fillLog } from './largeLog.ts';
 import { allOf, cpuPerCall } from './cpuPerCall.ts';
 import { applyLoad, type Call, type Load, type LoadOptions } from './load.ts';
 import { ROOT, startProcess } from './process.ts';
-import { summarize, type Result } from './report.ts';
+import { summarize, takeTurns, type Result, type Round } from './report.ts';
 import {
   createAgent,
   listAgents,
@@ -26,7 +26,7 @@ const CPU_RUNS = 1_500;
 
 /** One side of a row, which is measured in each round. */
 interface Side {
-  measure(): Promise<number>;
+  measure: () => Promise<number>;
   close(): Promise<void>;
 }
 
@@ -188,17 +188,10 @@ async function compare(
 ): Promise<Result> {
   const ours = await open(modelUrl, ROOT);
   const theirs = await open(modelUrl, other);
-  const rounds: Array<{ ours: number; other: number }> = [];
-  for (let round = -1; round < count; round += 1) {
-    const [first, second] = round % 2 === 0 ? [ours, theirs] : [theirs, ours];
-    const [one, two] = [await first.measure(), await second.measure()];
-    // The first round warms both up.
-    if (round >= 0)
-      rounds.push(first === ours ? { ours: one, other: two } : { ours: two, other: one });
-  }
+  const rounds = await takeTurns(count, ours.measure, theirs.measure);
   await ours.close();
   await theirs.close();
-  const ratioOf = (round: { ours: number; other: number }): number =>
+  const ratioOf = (round: Round): number =>
     better === 'more' ? round.ours / round.other : round.other / round.ours;
   return { name, unit, ...summarize(rounds, ratioOf) };
 }

@@ -1,6 +1,7 @@
 /**
- * The bars, measured: `npm run bench`, or `npm run bench -- runs list` for some of them. Ours and its baseline take turns in the same run, because the machine is shared: the ratios
- * mean something, the absolute numbers less.
+ * The bars, measured: `npm run bench`, or `npm run bench -- runs list` for some of them. Ours and its
+ * baseline take turns in the same run, because the machine is shared: the ratios mean something, the
+ * absolute numbers less.
  */
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,7 +10,7 @@ import { allOf, cpuPerCall } from './cpuPerCall.ts';
 import { applyLoad, median, type Call } from './load.ts';
 import { fillLog } from './largeLog.ts';
 import { CPU_PARTS, startProcess, type CpuTime } from './process.ts';
-import { printReport, summarize, type Result } from './report.ts';
+import { printReport, summarize, takeTurns, type Result } from './report.ts';
 import {
   createAgent,
   listAgents,
@@ -56,16 +57,8 @@ interface Comparison extends Pick<Result, 'name' | 'unit' | 'bar'> {
   baseline: () => Promise<number>;
 }
 
-/** Rounds in turn; the ratio is the median of the rounds' ratios. */
 async function compare({ ours, baseline, ...result }: Comparison): Promise<void> {
-  await ours();
-  await baseline();
-  const rounds: Array<{ ours: number; other: number }> = [];
-  for (let round = 0; round < ROUNDS; round += 1) {
-    const first = round % 2 === 0 ? { ours: await ours() } : { other: await baseline() };
-    const second = 'ours' in first ? { other: await baseline() } : { ours: await ours() };
-    rounds.push({ ...first, ...second } as { ours: number; other: number });
-  }
+  const rounds = await takeTurns(ROUNDS, ours, baseline);
   record({ ...result, ...summarize(rounds, (round) => round.ours / round.other) });
 }
 

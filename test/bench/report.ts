@@ -17,8 +17,30 @@ export interface Result {
   bar?: string;
 }
 
-/** Medians of rounds in which both took turns, and of their ratios. */
-export function summarize<Round extends { ours: number; other: number }>(
+/** A round in which both were measured. */
+export interface Round {
+  ours: number;
+  other: number;
+}
+
+/** Measures both in rounds that take turns. A round before them warms both up. */
+export async function takeTurns(
+  count: number,
+  ours: () => Promise<number>,
+  other: () => Promise<number>,
+): Promise<Round[]> {
+  const rounds: Round[] = [];
+  for (let round = 0; round <= count; round += 1) {
+    const isOursFirst = round % 2 === 0;
+    const first = await (isOursFirst ? ours() : other());
+    const second = await (isOursFirst ? other() : ours());
+    rounds.push(isOursFirst ? { ours: first, other: second } : { ours: second, other: first });
+  }
+  return rounds.slice(1);
+}
+
+/** Medians of rounds, and of their ratios. */
+export function summarize(
   rounds: readonly Round[],
   ratioOf: (round: Round) => number,
 ): Required<Pick<Result, 'ours' | 'other' | 'ratio' | 'range'>> {
