@@ -149,7 +149,7 @@ describe('a server that', () => {
 
   test('ends with this process, even when that is killed', async () => {
     const service = spawn(process.execPath, [OPENS_GROUP, file], { stdio: 'ignore' });
-    await until(() => existsSync(file), 30_000);
+    await until(() => existsSync(file) && readFileSync(file, 'utf8').endsWith('\n'), 30_000);
     const pids = (await readFile(file, 'utf8')).trim().split(' ').map(Number);
     expect(pids.map(isAlive)).toEqual([true, true]);
     service.kill('SIGKILL');

@@ -1,0 +1,34 @@
+/**
+ * Reads Jest's JSON results. `results.mjs files FIRST` prints the failed test files, one per line;
+ * `results.mjs counts FIRST SECOND` prints the passed and the failed tests, then the failed tests'
+ * names. The second file is that of a repetition, if there was one: its results replace the first's.
+ */
+import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+
+const [, , what, ...paths] = process.argv;
+const reports = paths.filter(existsSync).map((path) => JSON.parse(readFileSync(path, 'utf8')));
+const pathOf = (file) => relative('.', file.name);
+const hasFailed = ({ status }) => status === 'failed';
+const failedFiles = (report) => report.testResults.filter(hasFailed);
+
+function failedTests(file) {
+  const tests = file.assertionResults.filter(hasFailed);
+  if (tests.length === 0) return [pathOf(file)];
+  return tests.map(({ fullName }) => `${pathOf(file)}: ${fullName}`);
+}
+
+if (what === 'files') for (const file of failedFiles(reports[0])) console.log(pathOf(file));
+if (what === 'counts') {
+  const last = reports.at(-1);
+  const kept =
+    reports.length === 1 ? [] : reports[0].testResults.filter((file) => !hasFailed(file));
+  const passed = kept
+    .flatMap((file) => file.assertionResults)
+    .filter(({ status }) => status === 'passed');
+  console.log(
+    passed.length + last.numPassedTests,
+    last.numFailedTests + last.numRuntimeErrorTestSuites,
+  );
+  for (const name of failedFiles(last).flatMap(failedTests)) console.log(name);
+}
