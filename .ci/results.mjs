@@ -6,6 +6,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
+const say = (line) => process.stdout.write(`${line}\n`);
 const [, , what, ...paths] = process.argv;
 const reports = paths.filter(existsSync).map((path) => JSON.parse(readFileSync(path, 'utf8')));
 const pathOf = (file) => relative('.', file.name);
@@ -18,7 +19,7 @@ function failedTests(file) {
   return tests.map(({ fullName }) => `${pathOf(file)}: ${fullName}`);
 }
 
-if (what === 'files') for (const file of failedFiles(reports[0])) console.log(pathOf(file));
+if (what === 'files') for (const file of failedFiles(reports[0])) say(pathOf(file));
 if (what === 'counts') {
   const last = reports.at(-1);
   const kept =
@@ -26,9 +27,7 @@ if (what === 'counts') {
   const passed = kept
     .flatMap((file) => file.assertionResults)
     .filter(({ status }) => status === 'passed');
-  console.log(
-    passed.length + last.numPassedTests,
-    last.numFailedTests + last.numRuntimeErrorTestSuites,
-  );
-  for (const name of failedFiles(last).flatMap(failedTests)) console.log(name);
+  const failed = last.numFailedTests + last.numRuntimeErrorTestSuites;
+  say(`${passed.length + last.numPassedTests} ${failed}`);
+  for (const name of failedFiles(last).flatMap(failedTests)) say(name);
 }
