@@ -266,7 +266,7 @@ test('a damaged session with an open turn keeps neither the start nor the open t
   const openTurns = () =>
     asOperator(service.folder, async ({ readModels }) => (await readModels()).listOpenTurns());
   await eventually(openTurns, (open) => open.length === 3);
-  await converse(service, 1);
+  await earlier(1);
   const mends = [
     removeEvents('session-session_gone', 'true'),
     removeEvents('session-session_cut', 'revision = 0'),
