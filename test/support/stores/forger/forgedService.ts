@@ -3,11 +3,11 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll } from '@jest/globals';
 import { checkConnectivity } from '../../../../infra/postgres/connectivityCheck.ts';
-import { testSigningKeyFile } from '../../builders/signingKey.ts';
+import { makeSigningKey } from '../../../../services/compose/signingKeys.ts';
 import type { Script } from '../../fakes/scriptedModel.ts';
 import { startTestService, type TestService } from '../../http/service.ts';
 import { startEventStoreDbNode } from '../../servers/eventstoredb-node/index.ts';
-import { createTestDatabase } from '../../servers/postgres/postgresDatabase.ts';
+import { createTestDatabase, type TestDatabase } from '../../servers/postgres/postgresDatabase.ts';
 import { startPostgresServer, withoutPostgres } from '../../servers/postgres/postgresServer.ts';
 import { testMasterKeyFile } from '../masterKeyFile.ts';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
@@ -16,11 +16,13 @@ import { eventStoreDbForger, sqliteForger, type Forger } from './forger.ts';
 /** A log and read models, empty at first. */
 export interface ForgedStores {
   /** The options of services and operator commands on them. */
-  env: { DATA_DIR: string; EVENTSTOREDB_URL?: string; DATABASE_URL?: string };
+  env: { DATA_DIR: string } & Record<string, string>;
   /** The folder of all their files: DATA_DIR and the log's own. */
   folder: string;
   /** Someone with write access to the log. */
   forger: Forger;
+  /** The database with the read models, the transparency log and the keys, if they are in one. */
+  database?: TestDatabase;
   /** Works on the files while the log is not served. */
   whileStopped(work: () => Promise<void>): Promise<void>;
   close(): Promise<void>;
@@ -80,11 +82,13 @@ async function openDistributed(serverUrl: string): Promise<ForgedStores> {
     ...cluster.env,
     DATABASE_URL: database.url,
     MASTER_KEY_FILE: testMasterKeyFile(),
-    LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
+    LOG_SIGNING_KEY_FILE: join(cluster.folder, 'log-signing-key.pem'),
   };
+  makeSigningKey(env.LOG_SIGNING_KEY_FILE);
   return {
     ...cluster,
     env,
+    database,
     async close() {
       await cluster.close();
       await database.drop();
