@@ -116,15 +116,14 @@ async function openStorage(stores: ForgedStores): Promise<Storage> {
 
 /** The address that a process listens at, though its start may wait. */
 async function addressOf(process: ServerProcess): Promise<string> {
-  const ended = process.exited.then((code) => {
-    throw new Error(`the server ended with code ${code}: ${process.errors()}`);
-  });
-  ended.catch(() => undefined);
-  const listening = eventually(
+  let hasEnded = false;
+  void process.exited.then(() => (hasEnded = true));
+  const url = await eventually(
     async () => LISTENING.exec(process.errors())?.[1],
-    (url) => url !== undefined,
+    (found) => found !== undefined || hasEnded,
   );
-  return (await Promise.race([listening, ended]))!;
+  if (url === undefined) throw new Error(`the server ended: ${process.errors()}`);
+  return url;
 }
 
 async function deploymentOver(storage: Storage): Promise<Deployment> {
