@@ -137,4 +137,15 @@ describe.each(await forgedStores())('on $name', ({ start }) => {
     await service.restart();
     await expectVictimReadable();
   }, 60_000);
+
+  test('an event that follows an erasure is named', async () => {
+    await service.send('DELETE', `/v1/sessions/${accomplice}`, '');
+    const stream = `session-${accomplice}`;
+    const events = service.forger.stream(stream);
+    service.forger.insert(stream, events.length, { ...events[1]!, id: randomUUID() });
+    expect(await cli('audit', 'verify')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('it follows the erasure of its stream'),
+    });
+  }, 60_000);
 });

@@ -18,6 +18,7 @@ import { createInclusionProver } from '../../../shared/transparency/tlog/proofs.
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
 import type { Operator } from '../../../services/compose/operator/operator.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
+import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 import { converse, run, type TestSession } from '../../support/http/damagedSession.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
@@ -120,6 +121,21 @@ describe.each(await forgedStores())(
       expect((await proofOf(session)).status).toBe(200);
       const { body } = await service.get('/health/ready');
       expect(JSON.stringify(body.data.damaged_streams ?? [])).not.toContain(session.stream);
+    });
+
+    test('is refused by the process that appended it, before it has a leaf', async () => {
+      const otherKey = join(elsewhere, 'other.pem');
+      makeSigningKey(otherKey);
+      // It signs nothing with another key.
+      await service.restart({ LOG_SIGNING_KEY_FILE: otherKey });
+      const { agent, session, stream } = await converse(service, 3);
+      service.forger.rewrite(stream, 4, plain);
+      for (const answer of [
+        await service.get(`/v1/sessions/${session}/events`),
+        await run(service, agent, 'go on', session),
+      ])
+        expect(expectFailure(answer, 'stream_damaged').error).toContain(stream);
+      await service.restart();
     });
 
     test('is refused after a restart, where the first text of all is plain', async () => {

@@ -1,5 +1,5 @@
 /** Deployments whose whole storage can be put back to an earlier state, or lose its tree. */
-import { cp, readFile, rm } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import { apiClient, TEST_KEY, type Client, type Reply } from '../../http/service.ts';
@@ -13,6 +13,8 @@ import { forgedStores, type ForgedStores } from './forgedService.ts';
 interface Tree {
   /** Deletes it, or its checkpoint alone. */
   deleteTree(part?: 'checkpoint'): Promise<void>;
+  /** Puts another hash in the entry of an event, of the same length. */
+  replaceHash(hash: string, other: string): Promise<void>;
   /** The newest checkpoint; undefined if there is none. */
   checkpoint(): Promise<string | undefined>;
 }
@@ -62,6 +64,14 @@ function treeFiles(data: string): Tree {
     join(trees, (await readFile(join(trees, '.current'), 'utf8')).trim(), 'checkpoint');
   return {
     deleteTree: async (part) => rm(part ? await path() : trees, { recursive: true }),
+    async replaceHash(hash, other) {
+      const files = await readdir(trees, { recursive: true, withFileTypes: true });
+      for (const { parentPath, name } of files.filter((file) => file.isFile())) {
+        const file = join(parentPath, name);
+        const bytes = await readFile(file, 'latin1');
+        if (file.includes('entries')) await writeFile(file, bytes.replace(hash, other), 'latin1');
+      }
+    },
     checkpoint: async () => {
       try {
         return await readFile(await path(), 'utf8');
@@ -80,6 +90,14 @@ const treeTables = ({ url }: TestDatabase): Tree => ({
       : 'DELETE FROM turnlog.tlog_trees';
     await execute(url, sql);
     if (!part) await execute(url, 'DELETE FROM turnlog.tlog_tiles');
+  },
+  async replaceHash(hash, other) {
+    await execute(
+      url,
+      `UPDATE turnlog.tlog_tiles SET bytes = decode(replace(encode(bytes, 'hex'), encode($1, 'hex'), encode($2, 'hex')), 'hex')
+       WHERE path LIKE 'tile/entries/%'`,
+      [Buffer.from(hash), Buffer.from(other)],
+    );
   },
   async checkpoint() {
     const [row] = await execute(
