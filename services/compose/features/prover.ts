@@ -194,6 +194,13 @@ async function hasServed(log: EventLog, signal: AbortSignal): Promise<boolean> {
   return false;
 }
 
+const proverHealthPart = ({ health }: ProverHealth, check: TreeCheck): ProcessPart => ({
+  async health() {
+    const doubt = check.doubt();
+    return { transparency_log: { ...(await health()), ...(doubt && { doubt }) } };
+  },
+});
+
 /** The counterpart in the main thread: starts the thread, reports its prover, reads the tree. */
 export async function openThreadProver(
   { config, logger }: Pick<Opening, 'config' | 'logger'>,
@@ -234,10 +241,7 @@ export async function openThreadProver(
     },
     check,
     part: {
-      async health() {
-        const doubt = check.doubt();
-        return { transparency_log: { ...(await prover.health()), ...(doubt && { doubt }) } };
-      },
+      ...proverHealthPart(prover, check),
       // So that a log holds its declaration before the first event of a client.
       async settle() {
         await resolvesWithin(prover.declared, SETTLE_MS);
@@ -248,10 +252,6 @@ export async function openThreadProver(
     tiles: openFileTileReader(treesFolder(place)),
   };
 }
-
-const proverHealthPart = ({ health }: ProverHealth): ProcessPart => ({
-  health: async () => ({ transparency_log: await health() }),
-});
 
 /** The check of a replica, which each process of a service makes, whether it proves or not. */
 export async function openReplicaTreeCheck(
@@ -306,5 +306,5 @@ export async function openProver(
     closing.abort();
     await run;
   });
-  return [proverHealthPart(prover)];
+  return [proverHealthPart(prover, check)];
 }

@@ -1,22 +1,14 @@
 /** Someone who writes to the log records erasures that name the keys of other sessions. */
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import {
-  startPostgresServer,
-  withoutPostgres,
-} from '../../support/servers/postgres/postgresServer.ts';
-import { keyStores, type ServiceWithKeys } from '../../support/stores/forger/keyStores.ts';
+import { forgedStores, type ForgedService } from '../../support/stores/forger/forgedService.ts';
 
 const VICTIM = 'a text under legal hold';
 
-const postgres = await startPostgresServer();
-if (!postgres) withoutPostgres('forged erasures with keys in PostgreSQL');
-afterAll(() => postgres?.close());
-
-describe.each(keyStores(postgres?.url))('on $name', ({ start }) => {
-  let service: ServiceWithKeys;
+describe.each(await forgedStores())('on $name', ({ start }) => {
+  let service: ForgedService;
   let victim: string;
   let accomplice: string;
   let account: string;
@@ -144,5 +136,16 @@ describe.each(keyStores(postgres?.url))('on $name', ({ start }) => {
     await expectVictimReadable();
     await service.restart();
     await expectVictimReadable();
+  }, 60_000);
+
+  test('an event that follows an erasure is named', async () => {
+    await service.send('DELETE', `/v1/sessions/${accomplice}`, '');
+    const stream = `session-${accomplice}`;
+    const events = service.forger.stream(stream);
+    service.forger.insert(stream, events.length, { ...events[1]!, id: randomUUID() });
+    expect(await cli('audit', 'verify')).toMatchObject({
+      code: 1,
+      out: expect.stringContaining('it follows the erasure of its stream'),
+    });
   }, 60_000);
 });

@@ -2,16 +2,11 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
-import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
-
-const server = await startPostgresServer();
-afterAll(() => server?.close());
 
 /** Writes and signs some events, and stops. Resolves with the newest checkpoint. */
 async function signSome(deployment: Deployment): Promise<string> {
@@ -30,7 +25,9 @@ function forge({ forger }: Deployment): void {
   forger.rewrite(stream, 0, (event) => void (event.data['model'] = 'another'));
 }
 
-describe.each(deployments(server?.url))('a forger of $name', ({ open }) => {
+const kinds = await deployments();
+
+describe.each(kinds)('a forger of $name', ({ open }) => {
   let deployment: Deployment;
   beforeEach(async () => {
     deployment = await open();
@@ -86,27 +83,27 @@ describe.each(deployments(server?.url))('a forger of $name', ({ open }) => {
   }, 120_000);
 });
 
-/** An embedded service that has signed, without its tree and its key. */
-async function withoutTreeAndKey(
-  work: (deployment: Deployment, key: string, before: string) => Promise<void>,
-): Promise<void> {
-  const [{ open } = { open: undefined }] = deployments(undefined);
-  const deployment = await open!();
-  try {
-    const before = await signSome(deployment);
-    const key = join(deployment.env['DATA_DIR']!, 'log-signing-key.pem');
-    await deployment.deleteTree();
-    await rm(key);
-    await work(deployment, key, before);
-  } finally {
-    await deployment.close();
-  }
-}
+/** The file of the key that signs. */
+const keyFileOf = ({ env }: Deployment): string =>
+  env['LOG_SIGNING_KEY_FILE'] ?? join(env['DATA_DIR']!, 'log-signing-key.pem');
 
-test(
-  'without tree and signing key no key is made before an operator declares another tree, with another origin',
-  () =>
-    withoutTreeAndKey(async (deployment, key, before) => {
+// Those with a database are given their key file, and end without it: no service makes it.
+describe.each(kinds.filter(({ name }) => !name.includes('PostgreSQL')))(
+  '$name that has signed, without its tree and its key',
+  ({ open }) => {
+    let deployment: Deployment;
+    let key: string;
+    let before: string;
+    beforeEach(async () => {
+      deployment = await open();
+      before = await signSome(deployment);
+      key = keyFileOf(deployment);
+      await deployment.deleteTree();
+      await rm(key);
+    }, 60_000);
+    afterEach(() => deployment.close(), 60_000);
+
+    test('makes no key before an operator declares another tree, with another origin', async () => {
       const service = await deployment.start();
       const { body } = await service.waiting('The transparency log');
       expect(body.error).toContain('audit declare-tree --reason');
@@ -117,17 +114,10 @@ test(
       const origin = (note: string): string => note.split('\n')[0]!;
       expect(origin((await deployment.checkpoint())!)).not.toBe(origin(before));
       await service.stop();
-    }),
-  60_000,
-);
+    }, 60_000);
 
-test(
-  'a log of an earlier release, which declares no tree, is warned of where tree and key are gone',
-  () =>
-    withoutTreeAndKey(async (deployment) => {
-      const log = new DatabaseSync(join(deployment.env['DATA_DIR']!, 'events.db'));
-      log.exec(`DELETE FROM events WHERE stream LIKE 'log-%'`);
-      log.close();
+    test('warns where its log is of an earlier release, which declares no tree', async () => {
+      for (const { stream } of deployment.forger.events('log-')) deployment.forger.cut(stream);
       const service = await deployment.start();
       await service.ready();
       expect(service.logged()).toMatch(/"level":"warn".*no transparency log.*audit declare-tree/);
@@ -136,20 +126,25 @@ test(
         transparency_log: { doubt: expect.stringContaining('audit declare-tree') },
       });
       await service.stop();
-    }),
-  60_000,
+    }, 60_000);
+  },
 );
 
-test.each(['taken away', 'exchanged'])(
-  'a signing key that was %s is told in health and warned of, and nothing is signed',
-  async (what) => {
-    const [{ open } = { open: undefined }] = deployments(undefined);
-    const deployment = await open!();
+test.each(kinds.flatMap((kind) => ['taken away', 'exchanged'].map((what) => ({ what, ...kind }))))(
+  'a signing key of $name that was $what is reported, and nothing is signed',
+  async ({ what, open }) => {
+    const deployment = await open();
     try {
       const before = await signSome(deployment);
-      const file = join(deployment.env['DATA_DIR']!, 'log-signing-key.pem');
+      const file = keyFileOf(deployment);
       await rm(file);
       if (what === 'exchanged') makeSigningKey(file);
+      else if ('DATABASE_URL' in deployment.env) {
+        const error = `The signing key file ${file} can't be used: there is none.`;
+        await expect(deployment.start()).rejects.toThrow(error);
+        expect(await deployment.checkpoint()).toBe(before);
+        return;
+      }
       const service = await deployment.start();
       await service.ready();
       const { body } = await eventually(

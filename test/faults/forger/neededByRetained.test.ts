@@ -2,59 +2,31 @@
  * Erasures that would take away what sessions under their minimum retention need: the instruction of
  * their agent, the session that they were forked from, the session that they replay.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { setRetention } from '../../../shared/accounts/commands.ts';
-import { startTestService, type TestService } from '../../support/http/service.ts';
+import { asOperatorOn } from '../../support/processes/operator.ts';
+import { forgedStores, type ForgedService } from '../../support/stores/forger/forgedService.ts';
 import { openMachine } from '../../support/stores/forger/machine.ts';
-import { startEventStoreDbNode } from '../../support/servers/eventstoredb-node/index.ts';
-import { openOperator } from '../../../services/compose/operator/operator.ts';
-import { parseConfig } from '../../../shared/lib/config/config.ts';
-import { createLogger } from '../../../shared/lib/logger.ts';
 
 const DAY_MS = 86_400_000;
 const START = Date.UTC(2026, 10, 25, 12);
 const MINIMUM_DAYS = 10;
 
-let service: TestService;
-let env: Record<string, string>;
+let service: ForgedService;
 let resources = new AsyncDisposableStack();
 afterEach(async () => {
   await resources.disposeAsync();
   resources = new AsyncDisposableStack();
 });
 
-const STORES = [
-  { name: 'SQLite', stores: async () => ({}) },
-  {
-    name: 'EventStoreDB',
-    async stores() {
-      const folder = await mkdtemp(join(tmpdir(), 'turnlog-needed-'));
-      resources.defer(() => rm(folder, { recursive: true, force: true }));
-      const node = resources.adopt(await startEventStoreDbNode({ folder }), (one) => one.close());
-      return { EVENTSTOREDB_URL: node.connectionString };
-    },
-  },
-];
-
 /** The only account is to keep its sessions for so many days. */
-async function keepFor(minimum_days: number | null): Promise<string> {
-  const operator = await openOperator(
-    parseConfig({ DATA_DIR: service.folder, ...env }),
-    createLogger('silent'),
-  );
-  try {
+const keepFor = (minimum_days: number | null): Promise<void> =>
+  asOperatorOn(service.env, async (operator) => {
     const [account] = await (await operator.readModels()).listAccounts();
     const { account_id } = account!;
     const actor = { account_id, key_id: 'operator', request_id: 'test' };
     await setRetention(operator, actor, { minimum_days });
-    return account_id;
-  } finally {
-    await operator.close();
-  }
-}
+  });
 
 async function run(agent: string, session_id?: string): Promise<string> {
   const input = { input: 'hi', ...(session_id !== undefined && { session_id }) };
@@ -66,10 +38,9 @@ const refused = (words: RegExp) => ({
   body: { code: 'erasure_refused', error: expect.stringMatching(words) as unknown },
 });
 
-describe.each(STORES)('on $name', ({ stores }) => {
+describe.each(await forgedStores())('on $name', ({ open, start }) => {
   test('an agent is kept while a session under its minimum needs its instruction', async () => {
-    env = await stores();
-    service = resources.adopt(await startTestService({ text: 'Done.' }, env), (one) => one.close());
+    service = resources.adopt(await start({ text: 'Done.' }), (one) => one.close());
     const agent = await service.createAgent();
     const unused = await service.createAgent();
     const session = await run(agent);
@@ -88,12 +59,10 @@ describe.each(STORES)('on $name', ({ stores }) => {
   });
 
   test('a session is kept while a fork or replay of it, of any depth, is under its minimum', async () => {
-    const folder = await mkdtemp(join(tmpdir(), 'turnlog-needed-'));
-    resources.defer(() => rm(folder, { recursive: true, force: true }));
+    const stores = resources.adopt(await open(), (one) => one.close());
     const retention = { minimum_days: MINIMUM_DAYS };
-    const machine = resources.adopt(
-      await openMachine({ DATA_DIR: folder, ...(await stores()) }, retention, START),
-      (one) => one.close(),
+    const machine = resources.adopt(await openMachine(stores.env, retention, START), (one) =>
+      one.close(),
     );
     const { world, begin } = machine;
     const forkOf = (session_id: string) => ({ forked_from: { session_id, turn: 1 } });

@@ -4,7 +4,7 @@ import { converse, type TestSession } from '../../support/http/damagedSession.ts
 import { expectFailure } from '../../support/http/failures.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import type { Forger, LoggedEvent } from '../../support/stores/forger/forger.ts';
-import { FORGED_STORES, type ForgedService } from '../../support/stores/forger/forgedService.ts';
+import { forgedStores, type ForgedService } from '../../support/stores/forger/forgedService.ts';
 
 type Attack = (forger: Forger, stream: string) => void;
 
@@ -62,7 +62,7 @@ const ATTACKS: Array<[string, Attack, string]> = [
   ],
 ];
 
-describe.each(FORGED_STORES)('the proof of a session in $name', ({ start }) => {
+describe.each(await forgedStores())('the proof of a session in $name', ({ start }) => {
   let service: ForgedService;
   beforeAll(async () => {
     service = await start();

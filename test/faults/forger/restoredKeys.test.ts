@@ -1,23 +1,16 @@
 /** A key store that is restored from a backup brings the keys of erased texts back. */
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
-import {
-  startPostgresServer,
-  withoutPostgres,
-} from '../../support/servers/postgres/postgresServer.ts';
-import { keyStores, type ServiceWithKeys } from '../../support/stores/forger/keyStores.ts';
+import { backUpKeys } from '../../support/stores/forger/backUpKeys.ts';
+import { forgedStores, type ForgedService } from '../../support/stores/forger/forgedService.ts';
 
 const MARKER = 'a secret that was erased';
 
-const postgres = await startPostgresServer();
-if (!postgres) withoutPostgres('a restored key store in PostgreSQL');
-afterAll(() => postgres?.close());
-
-describe.each(keyStores(postgres?.url))('on $name', ({ start }) => {
-  let service: ServiceWithKeys;
+describe.each(await forgedStores())('on $name', ({ start }) => {
+  let service: ForgedService;
   afterEach(() => service.close());
 
   const cli = (...args: string[]): Promise<CliResult> => startCliWith(service.env, ...args).ended;
@@ -35,7 +28,7 @@ describe.each(keyStores(postgres?.url))('on $name', ({ start }) => {
     const erased = await run(agent, MARKER);
     const later = await run(agent, 'erased later');
     await service.service().stop();
-    const restoreKeys = await service.backUpKeys();
+    const restoreKeys = await backUpKeys(service);
     await service.restart();
     await erase(erased);
     expect(await reported()).toBeUndefined();

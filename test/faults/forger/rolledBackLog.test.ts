@@ -4,17 +4,15 @@
  */
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/processes/operator.ts';
-import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
 import { startTestWitness, type TestWitness } from '../../support/servers/witness/witness.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 
-const server = await startPostgresServer();
-afterAll(() => server?.close());
+const kinds = await deployments();
 
-describe.each(deployments(server?.url))('$name that was rolled back as a whole', ({ open }) => {
+describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
   let deployment: Deployment;
   let folder: string;
   let witness: TestWitness;
@@ -114,8 +112,7 @@ describe.each(deployments(server?.url))('$name that was rolled back as a whole',
 });
 
 test('a witness and an address that do not answer delay a start by seconds, and are logged', async () => {
-  const [{ open } = { open: undefined }] = deployments(undefined);
-  const deployment = await open!();
+  const deployment = await kinds[0]!.open();
   const folder = await temporaryFolder();
   const witness = await startTestWitness('witness.test/w', () => '');
   try {

@@ -1,10 +1,10 @@
 /** What the forger of the other tests in this folder can do. */
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { converse } from '../../support/http/damagedSession.ts';
-import { FORGED_STORES, type ForgedService } from '../../support/stores/forger/forgedService.ts';
+import { forgedStores, type ForgedService } from '../../support/stores/forger/forgedService.ts';
 import { misfitIn } from '../../support/stores/misfitIn.ts';
 
-describe.each(FORGED_STORES)('a forger of a log in $name', ({ name, start }) => {
+describe.each(await forgedStores())('a forger of a log in $name', ({ name, start }) => {
   let service: ForgedService;
   beforeAll(async () => {
     service = await start();

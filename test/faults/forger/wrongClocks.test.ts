@@ -2,12 +2,9 @@
  * Restarts with wrong clocks, which record events and sweep: nothing is erased before its time, and
  * a clock that is set right and confirmed has everything erased that is due.
  */
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { startEventStoreDbNode } from '../../support/servers/eventstoredb-node/index.ts';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { size } from '../../support/jest/size.ts';
+import { forgedStores } from '../../support/stores/forger/forgedService.ts';
 import { openMachine, type Machine } from '../../support/stores/forger/machine.ts';
 
 const HOUR_MS = 3_600_000;
@@ -33,35 +30,16 @@ function random(seed: number): () => number {
   };
 }
 
-let folder: string;
-let resources: AsyncDisposableStack;
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'turnlog-clocks-'));
-  resources = new AsyncDisposableStack();
-});
+let resources = new AsyncDisposableStack();
 afterEach(async () => {
   await resources.disposeAsync();
-  await rm(folder, { recursive: true, force: true });
+  resources = new AsyncDisposableStack();
 });
 
-const STORES = [
-  { name: 'SQLite', env: async () => ({}) },
-  {
-    name: 'EventStoreDB',
-    async env() {
-      const node = resources.adopt(
-        await startEventStoreDbNode({ folder: join(folder, 'node') }),
-        (running) => running.close(),
-      );
-      return { EVENTSTOREDB_URL: node.connectionString };
-    },
-  },
-];
-
-describe.each(STORES)('on $name', ({ env }) => {
+describe.each(await forgedStores())('on $name', (kind) => {
   const open = async (start: number): Promise<Machine> => {
-    const stores = { DATA_DIR: join(folder, 'data'), ...(await env()) };
-    const machine = await openMachine(stores, { maximum_days: MAXIMUM_DAYS }, start);
+    const { env } = resources.adopt(await kind.open(), ({ close }) => close());
+    const machine = await openMachine(env, { maximum_days: MAXIMUM_DAYS }, start);
     return resources.adopt(machine, ({ close }) => close());
   };
 

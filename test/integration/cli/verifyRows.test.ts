@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { runCli, startCli } from '../../support/processes/cliProcess.ts';
-import { sqliteRowForger } from '../../support/stores/forger/rowForger.ts';
+import { rowForger } from '../../support/stores/forger/rowForger.ts';
 
 let service: TestService;
 beforeEach(async () => {
@@ -17,7 +17,7 @@ const copies = async (): Promise<string[]> =>
 
 test('goes on where it was interrupted, names what differs, and leaves no copy behind', async () => {
   for (let agent = 0; agent < 3; agent += 1) await service.createAgent({ name: `Agent ${agent}` });
-  await sqliteRowForger(service.folder).run(`UPDATE agents SET instruction = 'Forged.'`);
+  await rowForger({ DATA_DIR: service.folder }).run(`UPDATE agents SET instruction = 'Forged.'`);
   const interrupted = startCli(service.folder, 'projections', 'verify');
   await interrupted.told((err) => err !== '');
   interrupted.kill('SIGINT');

@@ -1,14 +1,13 @@
 /** Backups of services whose log, or everything, is in servers. */
 import { readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 import { apiClient, TEST_KEY } from '../../support/http/service.ts';
 import { runCliWith } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { startEventStoreDbProcess } from '../../support/servers/eventstoredb/eventStoreDbProcess.ts';
-import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { deployments } from '../../support/stores/forger/deployments.ts';
 
@@ -79,9 +78,7 @@ test('with a cluster, keys and transparency log are backed up, and the command s
   }
 }, 120_000);
 
-const server = await startPostgresServer();
-afterAll(() => server?.close());
-const [, distributed] = deployments(server?.url);
+const distributed = (await deployments()).find(({ name }) => name.includes('PostgreSQL'));
 
 (distributed ? test : test.skip)(
   'with a database, the keys of the process and the checkpoint are backed up, and restored where their options say',

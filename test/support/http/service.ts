@@ -128,12 +128,13 @@ export async function startTestService(
   consoleSources?: string,
 ): Promise<TestService> {
   const folder = await mkdtemp(join(tmpdir(), 'turnlog-test-'));
+  const dataFolder = env['DATA_DIR'] ?? join(folder, 'data');
   const model = await startScriptedModel(script);
   const modelsFile = await writeModelsFile(folder, model.baseUrl);
   const configOf = (more: Record<string, string>) =>
     parseConfig({
       PORT: '0',
-      DATA_DIR: join(folder, 'data'),
+      DATA_DIR: dataFolder,
       MODELS_FILE: modelsFile,
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'silent',
@@ -161,7 +162,7 @@ export async function startTestService(
       return service.url;
     },
     key,
-    folder: join(folder, 'data'),
+    folder: dataFolder,
     model,
     get: (...request) => client.get(...request),
     send: (...request) => client.send(...request),

@@ -8,21 +8,24 @@ import type { Position } from '../../../shared/ports/eventStore.ts';
 import { apiClient, type Client } from '../http/service.ts';
 import { testStoreEnv } from '../stores/testStore.ts';
 
-/** Works on the data folder of a running service as an operator command does. */
-export async function asOperator<Result>(
-  folder: string,
+/** Works on the stores of a running service as an operator command with these options does. */
+export async function asOperatorOn<Result>(
+  env: Record<string, string>,
   work: (operator: Operator) => Promise<Result>,
 ): Promise<Result> {
-  const operator = await openOperator(
-    parseConfig({ DATA_DIR: folder, ...testStoreEnv() }),
-    createLogger('silent'),
-  );
+  const operator = await openOperator(parseConfig(env), createLogger('silent'));
   try {
     return await work(operator);
   } finally {
     await operator.close();
   }
 }
+
+/** The same, on a data folder. */
+export const asOperator = <Result>(
+  folder: string,
+  work: (operator: Operator) => Promise<Result>,
+): Promise<Result> => asOperatorOn({ DATA_DIR: folder, ...testStoreEnv() }, work);
 
 /** Often enough for every test, and seldom enough for a machine that does other work meanwhile. */
 const LOOK_MS = 25;

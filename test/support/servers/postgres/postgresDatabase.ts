@@ -18,18 +18,37 @@ export async function execute(
 
 export interface TestDatabase {
   url: string;
+  /** Copies it under a name, while it has no connections. */
+  save: (copy: string) => Promise<void>;
+  /** Puts a copy in its place. */
+  putBack: (copy: string) => Promise<void>;
+  /** Drops it with its copies. */
   drop: () => Promise<void>;
 }
 
 /** Makes a database of its own on a server, so that suites can share one that is in use. */
 export async function createTestDatabase(serverUrl: string): Promise<TestDatabase> {
   const name = `turnlog_test_${randomUUID().replaceAll('-', '')}`;
-  await execute(serverUrl, `CREATE DATABASE ${name}`);
+  const names = new Set<string>();
+  async function create(created: string, more = ''): Promise<void> {
+    await execute(serverUrl, `CREATE DATABASE ${created} ${more}`);
+    names.add(created);
+  }
+  const drop = async (dropped: string): Promise<void> =>
+    void (await execute(serverUrl, `DROP DATABASE ${dropped} WITH (FORCE)`));
+  await create(name);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    drop: async () => void (await execute(serverUrl, `DROP DATABASE ${name} WITH (FORCE)`)),
+    save: (copy) => create(`${name}_${copy}`, `TEMPLATE ${name}`),
+    async putBack(copy) {
+      await drop(name);
+      await create(name, `TEMPLATE ${name}_${copy}`);
+    },
+    async drop() {
+      for (const each of names) await drop(each);
+    },
   };
 }
 

@@ -1,30 +1,30 @@
 /** Deployments whose whole storage can be put back to an earlier state, or lose its tree. */
-import { cp, readFile, rm } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
-import { testMasterKeyFile } from '../masterKeyFile.ts';
-import { testSigningKeyFile } from '../../builders/signingKey.ts';
 import { apiClient, TEST_KEY, type Client, type Reply } from '../../http/service.ts';
 import { eventually } from '../../processes/operator.ts';
 import { startCliWith, type CliResult } from '../../processes/cliProcess.ts';
 import { startServerProcess, type ServerProcess } from '../../processes/serverProcess.ts';
-import { startEventStoreDbProcess } from '../../servers/eventstoredb/eventStoreDbProcess.ts';
-import { createTestDatabase, execute } from '../../servers/postgres/postgresDatabase.ts';
-import { eventStoreDbForger, sqliteForger, type Forger } from './forger.ts';
+import { execute, type TestDatabase } from '../../servers/postgres/postgresDatabase.ts';
+import { forgedStores, type ForgedStores } from './forgedService.ts';
+
+/** The tree of the transparency log. */
+interface Tree {
+  /** Deletes it, or its checkpoint alone. */
+  deleteTree(part?: 'checkpoint'): Promise<void>;
+  /** Puts another hash in the entry of an event, of the same length. */
+  replaceHash(hash: string, other: string): Promise<void>;
+  /** The newest checkpoint; undefined if there is none. */
+  checkpoint(): Promise<string | undefined>;
+}
 
 /** The storage of a service: its log, its read models, and its tree. */
-interface Storage {
-  env: Record<string, string>;
-  forger: Forger;
+interface Storage extends Pick<ForgedStores, 'env' | 'forger' | 'close'>, Tree {
   /** Copies all of it under a name, while no service runs. */
   save(name: string): Promise<void>;
   /** Puts a copy back, while no service runs. */
   putBack(name: string): Promise<void>;
-  /** Deletes the tree, or its checkpoint alone. */
-  deleteTree(part?: 'checkpoint'): Promise<void>;
-  /** The newest checkpoint; undefined if there is none. */
-  checkpoint(): Promise<string | undefined>;
-  close(): Promise<void>;
 }
 
 /** One service as a real process, which is started and stopped over its storage. */
@@ -57,107 +57,91 @@ export const sizeOf = (checkpoint: string | undefined): number =>
 
 const LISTENING = /"url":"(http:[^"]+)","msg":"listening/;
 
-/** The data folder of an embedded service. */
-async function openEmbedded(): Promise<Storage> {
-  const folder = await temporaryFolder();
-  const data = join(folder, 'data');
-  const tree = async (): Promise<string> =>
-    join(data, 'tlog', (await readFile(join(data, 'tlog', '.current'), 'utf8')).trim());
+/** The tree in the files of a data folder. */
+function treeFiles(data: string): Tree {
+  const trees = join(data, 'tlog');
+  const path = async (): Promise<string> =>
+    join(trees, (await readFile(join(trees, '.current'), 'utf8')).trim(), 'checkpoint');
   return {
-    env: { DATA_DIR: data },
-    forger: sqliteForger(data),
-    save: (name) => cp(data, join(folder, name), { recursive: true }),
-    async putBack(name) {
-      await rm(data, { recursive: true });
-      await cp(join(folder, name), data, { recursive: true });
-    },
-    async deleteTree(part) {
-      const path = part ? join(await tree(), part) : join(data, 'tlog');
-      await rm(path, { recursive: true });
+    deleteTree: async (part) => rm(part ? await path() : trees, { recursive: true }),
+    async replaceHash(hash, other) {
+      const files = await readdir(trees, { recursive: true, withFileTypes: true });
+      for (const { parentPath, name } of files.filter((file) => file.isFile())) {
+        const file = join(parentPath, name);
+        const bytes = await readFile(file, 'latin1');
+        if (file.includes('entries')) await writeFile(file, bytes.replace(hash, other), 'latin1');
+      }
     },
     checkpoint: async () => {
       try {
-        return await readFile(join(await tree(), 'checkpoint'), 'utf8');
+        return await readFile(await path(), 'utf8');
       } catch {
         return undefined;
       }
     },
-    close: () => rm(folder, { recursive: true }),
   };
 }
 
-/** An EventStoreDB stand-in, and a database with the read models and the tree. */
-async function openDistributed(serverUrl: string): Promise<Storage> {
-  const folder = await temporaryFolder();
-  const data = join(folder, 'data');
-  let node = await startEventStoreDbProcess({ folder: data });
-  const { port, connectionString } = node;
-  const database = await createTestDatabase(serverUrl);
-  const name = new URL(database.url).pathname.slice(1);
-  const copyOf = (saved: string): string => `${name}_${saved}`;
-  const copies = new Set<string>();
+/** The tree in the tables of a database. */
+const treeTables = ({ url }: TestDatabase): Tree => ({
+  async deleteTree(part) {
+    const sql = part
+      ? 'UPDATE turnlog.tlog_trees SET note = NULL'
+      : 'DELETE FROM turnlog.tlog_trees';
+    await execute(url, sql);
+    if (!part) await execute(url, 'DELETE FROM turnlog.tlog_tiles');
+  },
+  async replaceHash(hash, other) {
+    await execute(
+      url,
+      `UPDATE turnlog.tlog_tiles SET bytes = decode(replace(encode(bytes, 'hex'), encode($1, 'hex'), encode($2, 'hex')), 'hex')
+       WHERE path LIKE 'tile/entries/%'`,
+      [Buffer.from(hash), Buffer.from(other)],
+    );
+  },
+  async checkpoint() {
+    const [row] = await execute(
+      url,
+      'SELECT note FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1',
+    );
+    return (row?.['note'] as string | null | undefined) ?? undefined;
+  },
+});
 
-  async function whileStopped(work: () => Promise<void>): Promise<void> {
-    await node.kill();
-    await work();
-    node = await startEventStoreDbProcess({ folder: data, port });
-  }
-
+async function openStorage(stores: ForgedStores): Promise<Storage> {
+  const { env, folder, database, whileStopped } = stores;
+  const copies = await temporaryFolder();
   return {
-    env: {
-      EVENTSTOREDB_URL: connectionString,
-      DATABASE_URL: database.url,
-      MASTER_KEY_FILE: testMasterKeyFile(),
-      LOG_SIGNING_KEY_FILE: testSigningKeyFile(),
-    },
-    forger: eventStoreDbForger(data),
-    save: (saved) =>
+    ...stores,
+    ...(database ? treeTables(database) : treeFiles(env.DATA_DIR)),
+    save: (name) =>
       whileStopped(async () => {
-        await cp(data, join(folder, saved), { recursive: true });
-        await execute(serverUrl, `CREATE DATABASE ${copyOf(saved)} TEMPLATE ${name}`);
-        copies.add(copyOf(saved));
+        await cp(folder, join(copies, name), { recursive: true });
+        await database?.save(name);
       }),
-    putBack: (saved) =>
+    putBack: (name) =>
       whileStopped(async () => {
-        await rm(data, { recursive: true });
-        await cp(join(folder, saved), data, { recursive: true });
-        await database.drop();
-        await execute(serverUrl, `CREATE DATABASE ${name} TEMPLATE ${copyOf(saved)}`);
+        await rm(folder, { recursive: true });
+        await cp(join(copies, name), folder, { recursive: true });
+        await database?.putBack(name);
       }),
-    async deleteTree(part) {
-      const sql = part
-        ? 'UPDATE turnlog.tlog_trees SET note = NULL'
-        : 'DELETE FROM turnlog.tlog_trees';
-      await execute(database.url, sql);
-      if (!part) await execute(database.url, 'DELETE FROM turnlog.tlog_tiles');
-    },
-    async checkpoint() {
-      const [row] = await execute(
-        database.url,
-        'SELECT note FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1',
-      );
-      return (row?.['note'] as string | null | undefined) ?? undefined;
-    },
     async close() {
-      await node.kill();
-      await database.drop();
-      for (const copy of copies) await execute(serverUrl, `DROP DATABASE ${copy} WITH (FORCE)`);
-      await rm(folder, { recursive: true });
+      await stores.close();
+      await rm(copies, { recursive: true });
     },
   };
 }
 
 /** The address that a process listens at, though its start may wait. */
 async function addressOf(process: ServerProcess): Promise<string> {
-  const ended = process.exited.then((code) => {
-    throw new Error(`the server ended with code ${code}: ${process.errors()}`);
-  });
-  ended.catch(() => undefined);
-  const listening = eventually(
+  let hasEnded = false;
+  void process.exited.then(() => (hasEnded = true));
+  const url = await eventually(
     async () => LISTENING.exec(process.errors())?.[1],
-    (url) => url !== undefined,
+    (found) => found !== undefined || hasEnded,
   );
-  return (await Promise.race([listening, ended]))!;
+  if (url === undefined) throw new Error(`the server ended: ${process.errors()}`);
+  return url;
 }
 
 async function deploymentOver(storage: Storage): Promise<Deployment> {
@@ -208,20 +192,14 @@ async function deploymentOver(storage: Storage): Promise<Deployment> {
   };
 }
 
-/** The deployments on which every attack is tried; without PostgreSQL only the first one. */
-export const deployments = (
-  serverUrl: string | undefined,
-): { name: string; open: () => Promise<Deployment> }[] => [
-  {
-    name: 'an embedded service',
-    open: async () => deploymentOver(await openEmbedded()),
-  },
-  ...(serverUrl === undefined
-    ? []
-    : [
-        {
-          name: 'EventStoreDB and PostgreSQL',
-          open: async () => deploymentOver(await openDistributed(serverUrl)),
-        },
-      ]),
-];
+interface DeploymentKind {
+  name: string;
+  open(): Promise<Deployment>;
+}
+
+/** The deployments on which every attack is tried: the first one is embedded, the last one distributed. */
+export const deployments = async (): Promise<readonly DeploymentKind[]> =>
+  (await forgedStores()).map(({ name, open }) => ({
+    name,
+    open: async () => deploymentOver(await openStorage(await open())),
+  }));

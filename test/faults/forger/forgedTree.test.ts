@@ -1,0 +1,116 @@
+/** A forger rewrites the transparency log together with the log, also signed with the log's key. */
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startTestWitness, type TestWitness } from '../../support/servers/witness/witness.ts';
+import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+
+describe.each(await deployments())('on $name', ({ open }) => {
+  let deployment: Deployment;
+  let folder: string;
+  let witness: TestWitness;
+  let vkey: string;
+  beforeEach(async () => {
+    vkey = '';
+    [deployment, folder] = await Promise.all([open(), temporaryFolder()]);
+    witness = await startTestWitness('witness.test/w', () => vkey);
+  }, 60_000);
+  afterEach(async () => {
+    await deployment.close();
+    await witness.close();
+    await rm(folder, { recursive: true });
+  }, 60_000);
+
+  /** Writes and signs two events, and stops. Resolves with the checkpoint. */
+  async function sign(env: Record<string, string> = {}): Promise<string> {
+    const service = await deployment.start(env);
+    await service.ready();
+    await service.write();
+    await service.write();
+    await service.stop();
+    return (await deployment.checkpoint())!;
+  }
+
+  test('an entry that was changed with its event is named by proof, export and verification', async () => {
+    const first = await deployment.start();
+    await first.ready();
+    const agent = { name: 'a', instruction: 'i', model: 'offline-echo' };
+    const { agent_id } = (await first.post('/v1/agents', agent)).body.data;
+    const { body } = await first.post(`/v1/agents/${agent_id}/run`, { input: 'Hi.' });
+    const session = body.data.session_id as string;
+    await first.write();
+    await first.stop();
+    const stream = `session-${session}`;
+    const hashOf = (): string => deployment.forger.read(stream, 2).metadata['hash'] as string;
+    const hash = hashOf();
+    deployment.forger.rewrite(stream, 2, ({ data }) => void (data['finish_reason'] = 'forged'));
+    await deployment.replaceHash(hash, hashOf());
+
+    const service = await deployment.start();
+    await service.ready();
+    const events = await service.get(`/v1/sessions/${session}/events`);
+    expect([events.status, JSON.stringify(events.body)]).toEqual([
+      200,
+      expect.stringContaining('"forged"'),
+    ]);
+    expect((await service.get(`/v1/sessions/${session}`)).status).toBe(200);
+    const proof = await service.get(`/v1/sessions/${session}/proof`);
+    expect([proof.status, proof.body.code]).toEqual([409, 'stream_damaged']);
+    const out = join(folder, 'never.tar');
+    for (const args of [['export', '--session', session, '--out', out], ['verify']])
+      expect((await deployment.cli('audit', ...args)).code).toBe(1);
+    await service.stop();
+  }, 120_000);
+
+  test.each(['the same tree', 'another tree'])(
+    'a log that was rewritten and signed as %s is noticed by those who know the one before',
+    async (what) => {
+      await sign();
+      vkey = (await deployment.cli('audit', 'vkey')).out.trim();
+      const witnesses = join(folder, 'witnesses.json');
+      const listed = [{ url: witness.url, vkey: witness.vkey }];
+      await writeFile(witnesses, JSON.stringify({ wanted: 1, witnesses: listed }));
+      const before = await sign({ LOG_WITNESSES_FILE: witnesses });
+      const kept = join(folder, 'kept.checkpoint');
+      await writeFile(kept, before);
+
+      const { forger } = deployment;
+      forger.rewrite(forger.events('agent-')[0]!.stream, 0, ({ data }) => {
+        data['model'] = 'another';
+      });
+      if (what === 'the same tree')
+        for (const { stream } of forger.events('log-')) forger.cut(stream);
+      else {
+        const declared = await deployment.cli('audit', 'declare-tree', '--reason', 'forged');
+        expect(declared.code).toBe(0);
+      }
+      await deployment.deleteTree();
+      const after = await sign();
+      expect(sizeOf(after)).toBeGreaterThan(sizeOf(before));
+      expect((await deployment.cli('audit', 'verify')).code).toBe(0);
+
+      const rewritten = `The log was rewritten: ${kept} knows a checkpoint of ${sizeOf(before)} entries`;
+      const outside: [Record<string, string>, string][] = [
+        [{ LOG_KEPT_CHECKPOINTS: kept }, rewritten],
+        ...(what === 'the same tree'
+          ? [
+              [
+                { LOG_WITNESSES_FILE: witnesses },
+                'The log does not fit: the witness witness.test/w',
+              ] as [Record<string, string>, string],
+            ]
+          : []),
+      ];
+      for (const [env, reason] of outside) {
+        const verified = await deployment.cliWith(env, 'audit', 'verify');
+        expect(verified).toMatchObject({ code: 1, out: expect.stringContaining(reason) });
+        const service = await deployment.start(env);
+        expect((await service.waiting('The log ')).body.error).toContain(reason);
+        expect(await deployment.checkpoint()).toBe(after);
+        await service.stop();
+      }
+    },
+    120_000,
+  );
+});

@@ -1,0 +1,83 @@
+/** A witness lies: it says that it has cosigned another tree than the one that the others know. */
+import { rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { startTestWitness, type TestWitness } from '../../support/servers/witness/witness.ts';
+import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
+import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+
+/** By what is said of the known tree: the size that a witness answers with, and the finding. */
+const LIES: [string, (size: number) => number, string][] = [
+  ['another root', (size) => size, 'has cosigned a checkpoint of the same size with another root'],
+  ['more entries', (size) => size + 1_000, 'knows a checkpoint of'],
+];
+
+describe.each(await deployments())('$name with three witnesses, of which two count', ({ open }) => {
+  let deployment: Deployment;
+  let folder: string;
+  let witnesses: TestWitness[];
+  let env: Record<string, string>;
+  beforeEach(async () => {
+    let vkey = '';
+    [deployment, folder] = await Promise.all([open(), temporaryFolder()]);
+    const names = ['first.test/w', 'second.test/w', 'liar.test/w'];
+    witnesses = await Promise.all(names.map((name) => startTestWitness(name, () => vkey)));
+    const file = join(folder, 'witnesses.json');
+    const listed = witnesses.map(({ url, vkey: key }) => ({ url, vkey: key }));
+    await writeFile(file, JSON.stringify({ wanted: 2, witnesses: listed }));
+    env = { LOG_WITNESSES_FILE: file };
+    await serve();
+    vkey = (await deployment.cli('audit', 'vkey')).out.trim();
+    await serve(env);
+  }, 60_000);
+  afterEach(async () => {
+    await deployment.close();
+    await Promise.all(witnesses.map((witness) => witness.close()));
+    await rm(folder, { recursive: true });
+  }, 60_000);
+
+  /** Signs an event, and stops. */
+  async function serve(more: Record<string, string> = {}): Promise<void> {
+    const service = await deployment.start(more);
+    await service.ready();
+    await service.write();
+    await service.stop();
+  }
+  const lie = (witness: TestWitness, sizeSaid: (size: number) => number): void =>
+    witness.use((request) => {
+      const size = sizeSaid(sizeOf(request.slice(request.indexOf('\n\n') + 2)));
+      return { status: 409, type: 'text/x.tlog.size', body: `${size}\n` };
+    });
+
+  test.each(LIES)(
+    'starts, and names the one that says %s; two that say so hold the start',
+    async (_what, sizeSaid, finding) => {
+      const [, second, liar] = witnesses;
+      lie(liar!, sizeSaid);
+      const verified = await deployment.cliWith(env, 'audit', 'verify');
+      const outvoted = /Outvoted by the other witnesses: .*the witness liar\.test\/w (.*)/;
+      expect([verified.code, outvoted.exec(verified.out)?.[1]]).toEqual([
+        0,
+        expect.stringContaining(finding),
+      ]);
+      const service = await deployment.start(env);
+      await service.ready();
+      const doubt = (await service.health()).body.data.transparency_log.doubt as string;
+      expect(doubt).toContain(`the witness liar.test/w ${finding}`);
+      expect(service.logged()).toContain('"level":"warn"');
+      expect(service.logged()).toContain(`"msg":${JSON.stringify(doubt)}`);
+      await service.write();
+      await service.stop();
+
+      for (const witness of [second!, liar!]) lie(witness, sizeSaid);
+      expect(await deployment.cliWith(env, 'audit', 'verify')).toMatchObject({
+        code: 1,
+        out: expect.stringContaining(finding),
+      });
+      const held = await deployment.start(env);
+      expect((await held.waiting('The log')).body.error).toContain(finding);
+      await held.stop();
+    },
+    120_000,
+  );
+});
