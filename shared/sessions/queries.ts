@@ -4,11 +4,14 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/encryption/openTexts.ts';
 import { withLostKeyReports, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
+import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import type { StreamFlaw } from '../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import { mapTexts, withheld } from '../transparency/proof/shownTexts.ts';
 import type { SessionRow } from '../readModels/tables.ts';
+import { SLICE_BYTES, yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
+import { bytesOf } from '../ports/eventStore.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 
 /** The same error for an unknown session and for one of another account. */
@@ -20,13 +23,21 @@ export type NumberedPage = Bounds & { after?: number };
 /** A page of a stream, and the event at revision 0 if the page starts later. */
 interface PageOfStream {
   page: PageOf<RecordedEvent>;
-  beginning: RecordedEvent[] | undefined;
+  beginning: readonly DecodedEvent[] | undefined;
 }
 
-/** Events read at a time, because an event may have a megabyte. */
-const GROUP = 8;
+/** Events read at a time. */
+const GROUP = 32;
 
-type ReadGroup = (from: number, limit: number) => Promise<RecordedEvent[]>;
+/** Consecutive events of a stream, and whether the read may have ended before more of them. */
+interface GroupOfEvents {
+  events: RecordedEvent[];
+  isFull: boolean;
+}
+
+const FIRST_EVENT = { direction: 'forwards', from: 0, limit: 1 } as const;
+
+type ReadGroup = (from: number, limit: number) => Promise<GroupOfEvents>;
 
 /** Reads a page in groups of events, with at most one group beyond it. */
 async function readInGroups(
@@ -37,14 +48,16 @@ async function readInGroups(
   const rows: RecordedEvent[] = [];
   let used = 0;
   for (;;) {
-    const groupSize = Math.min(GROUP, limit + 1 - rows.length);
-    const group = await read(from + rows.length, groupSize);
-    for (const event of group) {
+    const { events, isFull } = await read(
+      from + rows.length,
+      Math.min(GROUP, limit + 1 - rows.length),
+    );
+    for (const event of events) {
       used += JSON.stringify(event).length;
       if (rows.length === limit || (rows.length > 0 && used > bytes)) return { rows, more: true };
       rows.push(event);
     }
-    if (group.length < groupSize) return { rows, more: false };
+    if (!isFull) return { rows, more: false };
   }
 }
 
@@ -96,26 +109,29 @@ export async function findOwnSession(
 
 async function readEvents(
   source: SessionSource,
-  { session_id, revision: visibleRevision }: SessionRow,
+  { account_id, session_id, revision: visibleRevision }: SessionRow,
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
   const stream = sessionStream(session_id);
   const from = page.after === undefined ? 0 : page.after + 1;
   const read: ReadGroup = async (first, limit) => {
-    const events = await readPage(source, stream, { direction: 'forwards', from: first, limit });
-    return withLostKeyReports(source, stream, () =>
-      discloseEvents(
-        source.store.keys,
-        events.map(({ stored }) => stored),
-      ),
+    // Its last event may still have a megabyte, which each of the following steps goes through.
+    const group = { direction: 'forwards', from: first, limit, maxBytes: SLICE_BYTES } as const;
+    const stored = (await readPage(source, stream, group)).map((event) => event.stored);
+    const bytes = stored.reduce((sum, event) => sum + bytesOf(event), 0);
+    await yieldForText(account_id, bytes);
+    const events = await withLostKeyReports(source, stream, () =>
+      discloseEvents(source.store.keys, stored),
     );
+    await yieldForText(account_id, bytes);
+    return { events, isFull: stored.length >= limit || bytes >= SLICE_BYTES };
   };
   const lastOf = ({ rows }: PageOf<RecordedEvent>): number => rows.at(-1)?.revision ?? from - 1;
 
   async function look(): Promise<PageOfStream> {
     const [events, beginning] = await Promise.all([
       readInGroups(read, from, page),
-      from > 0 ? read(0, 1) : undefined,
+      from > 0 ? readPage(source, stream, FIRST_EVENT) : undefined,
     ]);
     return { page: events, beginning };
   }

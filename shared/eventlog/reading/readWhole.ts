@@ -1,5 +1,6 @@
 import { isErasure } from '../eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { SLICE_BYTES, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ReadOptions, StoredEvent } from '../../ports/eventStore.ts';
 import { openTexts } from '../encryption/openTexts.ts';
@@ -62,6 +63,42 @@ async function requireErasure(
   throw await reportDamage(source, stream, { reason, revision });
 }
 
+/** Decodes events of which decrypting and parsing takes some milliseconds at most. */
+async function decodeSlice(
+  source: StreamSource,
+  stream: string,
+  events: readonly StoredEvent[],
+): Promise<DecodedEvent[]> {
+  const readable = await openTexts(source.store.keys, events);
+  for (const { unreadable } of readable)
+    if (isTurnlogError(unreadable, 'key_missing'))
+      throw await reportLostKey(source, stream, unreadable);
+  const known = decodeReadableEvents(readable);
+  if (isFlaw(known)) throw await reportDamage(source, stream, known);
+  return known;
+}
+
+/** Decodes events, yielding to the event loop after those that reach the size of a slice. */
+async function decodeInSlices(
+  source: StreamSource,
+  stream: string,
+  events: readonly StoredEvent[],
+): Promise<DecodedEvent[]> {
+  const known: DecodedEvent[] = [];
+  let slice: StoredEvent[] = [];
+  let chars = 0;
+  for (const event of events) {
+    slice.push(event);
+    chars += event.data.length;
+    if (chars < SLICE_BYTES) continue;
+    known.push(...(await decodeSlice(source, stream, slice)));
+    [slice, chars] = [[], 0];
+    await yieldToEventLoop(known.at(-1)!.recorded.metadata.account_id);
+  }
+  if (slice.length > 0) known.push(...(await decodeSlice(source, stream, slice)));
+  return known;
+}
+
 /**
  * Decodes events whose revisions were checked, or throws the flaw that the check found. Events of
  * which `areOwn` says that this process has appended them are not compared again.
@@ -73,12 +110,7 @@ async function decodeOrReport(
   areOwn = false,
 ): Promise<DecodedEvent[]> {
   if (isFlaw(checkedEvents)) throw await reportDamage(source, stream, checkedEvents);
-  const readable = await openTexts(source.store.keys, checkedEvents);
-  for (const { unreadable } of readable)
-    if (isTurnlogError(unreadable, 'key_missing'))
-      throw await reportLostKey(source, stream, unreadable);
-  const known = decodeReadableEvents(readable);
-  if (isFlaw(known)) throw await reportDamage(source, stream, known);
+  const known = await decodeInSlices(source, stream, checkedEvents);
   if (!areOwn) {
     await requireLeaves(source, stream, checkedEvents);
     await requireLegacy(source, stream, known);

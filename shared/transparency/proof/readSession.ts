@@ -1,7 +1,8 @@
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { discloseEvents } from '../../eventlog/encryption/openTexts.ts';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
-import { LIMITS } from '../../limits.ts';
+import { SLICE_BYTES, yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { bytesOf } from '../../ports/eventStore.ts';
 
 /** Small, because objects that survive two minor collections remain until a major one. */
 const PAGE_EVENTS = 100;
@@ -22,10 +23,13 @@ export async function* readDisclosed(
       direction: 'forwards',
       from,
       limit: Math.min(PAGE_EVENTS, last + 1 - from),
-      maxBytes: LIMITS.store.pageBytes,
+      maxBytes: SLICE_BYTES,
     });
     if (stored.length === 0) return;
-    yield* await discloseEvents(store.keys, stored);
+    const events = await discloseEvents(store.keys, stored);
+    const bytes = stored.reduce((sum, event) => sum + bytesOf(event), 0);
+    await yieldForText(events[0]!.metadata.account_id, bytes);
+    yield* events;
     from += stored.length;
   }
 }
