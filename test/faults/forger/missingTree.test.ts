@@ -85,7 +85,7 @@ describe.each(kinds)('a forger of $name', ({ open }) => {
 
 /** The file of the key that signs. */
 const keyFileOf = ({ env }: Deployment): string =>
-  env['LOG_SIGNING_KEY_FILE'] ?? join(env['DATA_DIR']!, 'log-signing-key.pem');
+  env['LOG_SIGNING_KEY_FILE'] ?? join(env.DATA_DIR, 'log-signing-key.pem');
 
 // Those with a database are given their key file, and end without it: no service makes it.
 describe.each(kinds.filter(({ name }) => !name.includes('PostgreSQL')))(

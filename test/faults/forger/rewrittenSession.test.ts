@@ -129,8 +129,8 @@ describe.each(await forgedStores())(
       // It signs nothing with another key.
       await service.restart({ LOG_SIGNING_KEY_FILE: otherKey });
       const { agent, session, stream } = await converse(service, 3);
-    // Followers that start again look whether the newest event that they know is there.
-    await converse(service, 1);
+      // Followers that start again look whether the newest event that they know is there.
+      await converse(service, 1);
       service.forger.rewrite(stream, 4, plain);
       for (const answer of [
         await service.get(`/v1/sessions/${session}/events`),
