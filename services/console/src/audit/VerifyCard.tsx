@@ -4,10 +4,8 @@ import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'rea
 import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
 import { TextField } from '../components/Field.tsx';
-import { Card } from '../components/layout.tsx';
-import { Alert, ErrorState } from '../components/states.tsx';
+import { Alert, Card, ErrorState, Time } from '../components/view.tsx';
 import { Facts } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
 import { useKeyDown } from '../shell/useShortcuts.ts';
 import { Hash } from './checkpoints.tsx';
 import { readTree, sessionFromService } from './service.ts';

@@ -4,8 +4,7 @@ import { useRef } from 'react';
 import { agentQuery } from '../agents/agentQueries.ts';
 import type { Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { View } from '../components/layout.tsx';
-import { Loaded } from '../components/states.tsx';
+import { Loaded, View } from '../components/view.tsx';
 import { isNewPane, MOST_PANES, nextNewPane, panesOf, searchOf } from './panes.ts';
 import { SessionPane } from './SessionPane.tsx';
 

@@ -1,5 +1,5 @@
 import { formatCount } from '../components/Chart.tsx';
-import { Card } from '../components/layout.tsx';
+import { Card } from '../components/view.tsx';
 import { DataTable } from '../components/tables.tsx';
 import type { Replay, ReplayTurn } from './replayQueries.ts';
 

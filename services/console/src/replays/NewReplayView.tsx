@@ -9,8 +9,7 @@ import { Button } from '../components/Button.tsx';
 import { formatCount } from '../components/Chart.tsx';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
-import { Card, View } from '../components/layout.tsx';
-import { ErrorState } from '../components/states.tsx';
+import { Card, ErrorState, View } from '../components/view.tsx';
 import { useAgents } from '../sessions/useAgents.ts';
 import { filterOf, toReplayBody, type ReplayForm } from './replayForm.ts';
 

@@ -1,6 +1,6 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useEffectEvent, useRef, type ReactNode } from 'react';
-import { Skeleton } from '../components/layout.tsx';
+import { Skeleton } from '../components/view.tsx';
 import { useListKeys } from '../components/useListKeys.ts';
 
 /** As close to its end, a list follows what is added. */

@@ -2,8 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Schema } from '../api/client.ts';
 import { cn } from '../components/classNames.ts';
-import { Badge } from '../components/layout.tsx';
-import { Time } from '../components/Time.tsx';
+import { Badge, Time } from '../components/view.tsx';
 import { agentName } from './useAgents.ts';
 
 /** The columns of the list on a wide screen. */

@@ -2,7 +2,7 @@ import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Pause, Play } from 'lucide-react';
 import { useState } from 'react';
 import { Button } from '../components/Button.tsx';
-import { View } from '../components/layout.tsx';
+import { View } from '../components/view.tsx';
 import { SessionFilterBar } from './SessionFilterBar.tsx';
 import { SessionList } from './SessionList.tsx';
 import type { SessionFilters } from './search.ts';

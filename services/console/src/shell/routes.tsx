@@ -1,5 +1,5 @@
 import { createRootRoute, createRoute, redirect } from '@tanstack/react-router';
-import { EmptyState, ErrorState } from '../components/states.tsx';
+import { EmptyState, ErrorState } from '../components/view.tsx';
 import { Shell } from './Shell.tsx';
 
 /** The frame of all views. */

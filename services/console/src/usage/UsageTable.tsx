@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { formatCount } from '../components/Chart.tsx';
-import { Card } from '../components/layout.tsx';
+import { Card } from '../components/view.tsx';
 import { DataTable } from '../components/tables.tsx';
 import type { UsageSearch } from './search.ts';
 import type { UsageEntry } from './useUsage.ts';

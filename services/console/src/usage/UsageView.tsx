@@ -1,7 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { Chart, TOKEN_SERIES, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
-import { Card, View } from '../components/layout.tsx';
-import { EmptyState, Loaded } from '../components/states.tsx';
+import { Card, EmptyState, Loaded, View } from '../components/view.tsx';
 import { Facts } from '../components/tables.tsx';
 import { useAgents } from '../sessions/useAgents.ts';
 import { daysOf, eachDay, GROUPS, type UsageSearch } from './search.ts';

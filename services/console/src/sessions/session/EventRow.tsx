@@ -1,7 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import { cn } from '../../components/classNames.ts';
 import { CopyButton } from '../../components/CopyButton.tsx';
-import { Time } from '../../components/Time.tsx';
+import { Time } from '../../components/view.tsx';
 import type { SessionEvent } from './sessionQueries.ts';
 import { Code } from './texts.tsx';
 import { textOf } from './waterfall.ts';

@@ -1,6 +1,6 @@
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ErrorState } from '../../components/states.tsx';
+import { ErrorState } from '../../components/view.tsx';
 import { EntryList, type EntryListProps } from '../EntryList.tsx';
 
 /** Entries beyond the screen that are loaded as well. */

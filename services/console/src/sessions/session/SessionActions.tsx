@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { MessageSquare, Repeat2, ShieldCheck, Square } from 'lucide-react';
 import { api, dataOf, type Schema } from '../../api/client.ts';
 import { Button } from '../../components/Button.tsx';
-import { Alert } from '../../components/states.tsx';
+import { Alert } from '../../components/view.tsx';
 
 /** The actions on a session. */
 export function SessionActions({ session }: { session: Schema<'Transcript'> }) {

@@ -1,8 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Schema } from '../../api/client.ts';
-import { Badge } from '../../components/layout.tsx';
+import { Badge, Time } from '../../components/view.tsx';
 import { Facts } from '../../components/tables.tsx';
-import { Time } from '../../components/Time.tsx';
 import { shortId } from '../SessionRow.tsx';
 import { agentName, useAgents } from '../useAgents.ts';
 import { formatNumber } from './format.ts';

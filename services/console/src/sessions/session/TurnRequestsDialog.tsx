@@ -2,8 +2,7 @@ import { useQuery } from '@tanstack/react-query';
 import { api, pageOf } from '../../api/client.ts';
 import { CopyButton } from '../../components/CopyButton.tsx';
 import { Dialog } from '../../components/Dialog.tsx';
-import { Badge } from '../../components/layout.tsx';
-import { EmptyState, Loaded } from '../../components/states.tsx';
+import { Badge, EmptyState, Loaded } from '../../components/view.tsx';
 import { Code } from './texts.tsx';
 
 const MOST_REQUESTS = 1_000;
