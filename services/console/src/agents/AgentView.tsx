@@ -1,9 +1,9 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { History, MessageSquare, Pencil, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { api, type Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { Dialog } from '../components/Dialog.tsx';
 import { Alert, Card, Loaded, Time, View } from '../components/view.tsx';
 import { Facts } from '../components/tables.tsx';
@@ -90,11 +90,9 @@ export function AgentView() {
   const actions = (
     <>
       {LINKS.map(({ to, label, icon: Icon, variant }) => (
-        <Button key={to} asChild variant={variant}>
-          <Link to={to} params={{ agentId }}>
-            <Icon aria-hidden /> {label}
-          </Link>
-        </Button>
+        <LinkButton key={to} variant={variant} to={to} params={{ agentId }}>
+          <Icon aria-hidden /> {label}
+        </LinkButton>
       ))}
       <Button variant="destructive" onClick={() => setDeleting(true)}>
         <Trash2 aria-hidden /> Delete

@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { Input } from '../components/Field.tsx';
 import { EmptyState, Loaded, Time, View } from '../components/view.tsx';
 import { DataTable } from '../components/tables.tsx';
@@ -19,11 +19,9 @@ const NoAgents = () => (
   <EmptyState
     title="Create the first agent"
     action={
-      <Button asChild>
-        <Link to="/agents/new" search={{ example: true }}>
-          Start from an example
-        </Link>
-      </Button>
+      <LinkButton to="/agents/new" search={{ example: true }}>
+        Start from an example
+      </LinkButton>
     }
   >
     An agent is an instruction, a model, and the tools that the model may call. Once it is there,
@@ -78,9 +76,7 @@ export function AgentsView() {
           void navigate({ search: value === '' ? {} : { name: value }, replace: true })
         }
       />
-      <Button asChild>
-        <Link to="/agents/new">New agent</Link>
-      </Button>
+      <LinkButton to="/agents/new">New agent</LinkButton>
     </>
   );
   return (

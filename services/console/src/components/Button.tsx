@@ -1,5 +1,5 @@
+import { createLink } from '@tanstack/react-router';
 import { cva, type VariantProps } from 'class-variance-authority';
-import { Slot } from 'radix-ui';
 import type { ComponentProps } from 'react';
 import { cn } from './classNames.ts';
 
@@ -20,12 +20,16 @@ const buttonStyles = cva(
   },
 );
 
-type ButtonProps = ComponentProps<'button'> &
-  VariantProps<typeof buttonStyles> & { asChild?: boolean };
+type Look = VariantProps<typeof buttonStyles>;
 
-/** A button, or with `asChild` its only child (a link) that looks like one. */
-export function Button({ className, variant, size, asChild, type, ...props }: ButtonProps) {
-  const styles = cn(buttonStyles({ variant, size }), className);
-  if (asChild) return <Slot.Root className={styles} {...props} />;
-  return <button type={type ?? 'button'} className={styles} {...props} />;
-}
+/** A button that submits nothing unless its `type` says so. */
+export const Button = ({ className, variant, size, ...props }: ComponentProps<'button'> & Look) => (
+  <button type="button" className={cn(buttonStyles({ variant, size }), className)} {...props} />
+);
+
+/** A link that looks like a button. */
+export const LinkButton = createLink(
+  ({ className, variant, size, ...props }: ComponentProps<'a'> & Look) => (
+    <a className={cn(buttonStyles({ variant, size }), className)} {...props} />
+  ),
+);

@@ -1,7 +1,7 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { Chart, formatCount, TOKEN_SERIES, type ChartSeries } from '../components/Chart.tsx';
 import { Alert, Badge, Card, EmptyState, Loaded, Time, View } from '../components/view.tsx';
 import { Facts } from '../components/tables.tsx';
@@ -173,19 +173,20 @@ export function ReplayView() {
         </div>
         <nav aria-label="Turns to show" className="flex flex-wrap gap-1">
           {TURN_FILTERS.map((only) => (
-            <Button key={only} variant={only === filter ? 'outline' : 'ghost'} size="small" asChild>
-              <Link
-                to="/replays/$replayId"
-                params={{ replayId }}
-                search={{ only }}
-                aria-current={only === filter ? 'true' : 'false'}
-                replace
-              >
-                <span className="capitalize">{only.replace('_', ' ')}</span>
-                {only !== 'all' &&
-                  formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
-              </Link>
-            </Button>
+            <LinkButton
+              key={only}
+              variant={only === filter ? 'outline' : 'ghost'}
+              size="small"
+              to="/replays/$replayId"
+              params={{ replayId }}
+              search={{ only }}
+              aria-current={only === filter ? 'true' : 'false'}
+              replace
+            >
+              <span className="capitalize">{only.replace('_', ' ')}</span>
+              {only !== 'all' &&
+                formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
+            </LinkButton>
           ))}
         </nav>
         <TurnList key={filter} replay={replay} filter={filter} />

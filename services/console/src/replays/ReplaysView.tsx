@@ -2,7 +2,7 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import type { Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { LinkButton } from '../components/Button.tsx';
 import { formatCount, type ChartSeries } from '../components/Chart.tsx';
 import { Badge, EmptyState, Loaded, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
@@ -122,11 +122,9 @@ export const ReplaysView = () => (
     title="Replays"
     description="Recorded sessions that ran again, and how the answers compare."
     actions={
-      <Button asChild>
-        <Link to="/replays/new">
-          <Plus aria-hidden /> New replay
-        </Link>
-      </Button>
+      <LinkButton to="/replays/new">
+        <Plus aria-hidden /> New replay
+      </LinkButton>
     }
     className="overflow-hidden p-0 md:p-0"
   >

@@ -1,7 +1,6 @@
-import { Link } from '@tanstack/react-router';
 import { ArrowUp } from 'lucide-react';
 import { useState } from 'react';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
 import { Alert, EmptyState, ErrorState, Time } from '../components/view.tsx';
 import { EntryList } from './EntryList.tsx';
@@ -51,11 +50,7 @@ export function SessionList({ filters, isLive, onReset }: SessionListProps) {
     ) : (
       <EmptyState
         title="No sessions yet"
-        action={
-          <Button asChild>
-            <Link to="/agents">Choose an agent</Link>
-          </Button>
-        }
+        action={<LinkButton to="/agents">Choose an agent</LinkButton>}
       >
         A session begins when you chat with an agent, or when a client runs one.
       </EmptyState>

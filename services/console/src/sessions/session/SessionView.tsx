@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { ApiError } from '../../api/apiError.ts';
-import { Button } from '../../components/Button.tsx';
+import { LinkButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { EmptyState, Loaded, View } from '../../components/view.tsx';
 import { shortId } from '../SessionRow.tsx';
@@ -55,11 +55,9 @@ export function SessionView() {
         <EmptyState
           title="This session was erased"
           action={
-            <Button asChild variant="outline">
-              <Link to="/audit" search={{ session: sessionId }}>
-                Verify its events
-              </Link>
-            </Button>
+            <LinkButton variant="outline" to="/audit" search={{ session: sessionId }}>
+              Verify its events
+            </LinkButton>
           }
         >
           Its texts are gone. Its events remain in the log without them, and can still be proven.

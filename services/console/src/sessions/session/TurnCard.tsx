@@ -7,7 +7,7 @@ import { newIdempotencyKey } from '../../api/idempotencyKey.ts';
 import { streamTurn } from '../../chat/streamTurn.ts';
 import { Round } from '../../chat/thread/TurnMessage.tsx';
 import { isOpen, turnOfTranscript } from '../../chat/thread/turnState.ts';
-import { Button } from '../../components/Button.tsx';
+import { Button, LinkButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { Alert, Badge, Skeleton, Time } from '../../components/view.tsx';
 import { formatDuration, formatTokens } from './format.ts';
@@ -174,11 +174,14 @@ function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnPr
           >
             <GitFork aria-hidden /> Fork here
           </Button>
-          <Button asChild variant="ghost" size="small">
-            <Link to="/replays/new" search={{ session: session_id, turn }}>
-              <Repeat2 aria-hidden /> Replay here
-            </Link>
-          </Button>
+          <LinkButton
+            variant="ghost"
+            size="small"
+            to="/replays/new"
+            search={{ session: session_id, turn }}
+          >
+            <Repeat2 aria-hidden /> Replay here
+          </LinkButton>
         </>
       )}
       <Button variant="ghost" size="small" onClick={() => setShowsRequests(true)}>
