@@ -55,8 +55,7 @@ export function AgentsView() {
   const { name = '' } = route.useSearch();
   const navigate = route.useNavigate();
   const list = useInfiniteQuery(agentsQuery);
-  const { hasNextPage, isFetching, fetchNextPage } = list;
-  const all = list.data?.pages.flatMap(({ rows }) => rows) ?? [];
+  const { data: all = [], hasNextPage, isFetching, fetchNextPage } = list;
   const agents = all.filter((agent) => agent.name.toLowerCase().includes(name.toLowerCase()));
   const table = useRef<HTMLDivElement>(null);
   useListKeys(table, agents.length);

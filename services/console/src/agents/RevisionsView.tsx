@@ -50,7 +50,7 @@ export function RevisionsView() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const list = useInfiniteQuery(revisionsQuery(agentId));
-  const revisions = list.data?.pages.flatMap(({ rows }) => rows) ?? [];
+  const { data: revisions = [] } = list;
   const entries = useRef<HTMLUListElement>(null);
   useListKeys(entries, revisions.length);
   const to = search.to ?? revisions[0]?.revision ?? 0;

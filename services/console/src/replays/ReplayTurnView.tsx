@@ -139,12 +139,10 @@ export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
   const { replay_id: replayId, settings } = replay;
   const navigate = useNavigate();
   const query = useQuery(comparedTurnQuery(replayId, id));
-  const listed = useInfiniteQuery(turnsQuery(replayId, filter)).data?.pages.flatMap(
-    (page) => page.rows,
-  );
-  const at = listed?.findIndex((each) => formatTurnId(each) === formatTurnId(id)) ?? -1;
+  const { data: listed = [] } = useInfiniteQuery(turnsQuery(replayId, filter));
+  const at = listed.findIndex((each) => formatTurnId(each) === formatTurnId(id));
   const neighbours: Record<string, TurnId | undefined> =
-    at < 0 ? {} : { k: listed![at - 1], j: listed![at + 1] };
+    at < 0 ? {} : { k: listed[at - 1], j: listed[at + 1] };
   const go = (to?: TurnId): void =>
     void navigate({
       to: '/replays/$replayId',

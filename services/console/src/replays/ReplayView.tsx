@@ -52,34 +52,29 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
 function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter }) {
   const { replay_id: replayId, status, sums } = replay;
   const query = useInfiniteQuery(turnsQuery(replayId, filter));
-  const { data, refetch } = query;
-  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
-  const rows = data.pages.flatMap((page) => page.rows);
   const again = status === 'running' && (
-    <Button variant="outline" size="small" onClick={() => void refetch()}>
+    <Button variant="outline" size="small" onClick={() => void query.refetch()}>
       Show the turns compared meanwhile
     </Button>
   );
-  if (rows.length === 0)
-    return (
-      <EmptyState title="No such turns" action={again}>
-        {sums.turns.changed === 0 && 'No answer has changed. '}
-        Choose other turns above.
-      </EmptyState>
-    );
   return (
     <>
-      {again}
+      {(query.data ?? []).length > 0 && again}
       <VirtualList
         label="Turns"
-        rows={rows}
-        idOf={formatTurnId}
-        rowHeight={44}
         query={query}
+        idOf={formatTurnId}
+        estimate={44}
         className="max-h-[70dvh] rounded-lg border bg-card"
+        empty={
+          <EmptyState title="No such turns" action={again}>
+            {sums.turns.changed === 0 && 'No answer has changed. '}
+            Choose other turns above.
+          </EmptyState>
+        }
       >
         {(turn) => (
-          <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 md:flex-nowrap">
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b px-4 py-2.5 hover:bg-muted/60 md:flex-nowrap">
             <Link
               to="/replays/$replayId"
               params={{ replayId }}

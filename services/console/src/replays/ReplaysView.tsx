@@ -4,7 +4,7 @@ import { Plus } from 'lucide-react';
 import type { Schema } from '../api/client.ts';
 import { LinkButton } from '../components/Button.tsx';
 import { formatCount, type ChartSeries } from '../components/Chart.tsx';
-import { Badge, EmptyState, Loaded, Time, View } from '../components/view.tsx';
+import { Badge, EmptyState, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
 import { agentName, useAgents } from '../sessions/useAgents.ts';
 import { replaysQuery, type Replay, type ReplayTurn } from './replayQueries.ts';
@@ -67,27 +67,22 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
 
 function ReplayList() {
   const agents = useAgents();
-  const query = useInfiniteQuery(replaysQuery);
-  const { data } = query;
-  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
-  if (data.pages[0]?.rows.length === 0)
-    return (
-      <EmptyState title="No replays yet">
-        A replay runs recorded sessions again, for example with another model or instruction, and
-        compares the answers. The recorded sessions do not change.
-      </EmptyState>
-    );
   return (
     <VirtualList
       label="Replays"
-      rows={data.pages.flatMap(({ rows }) => rows)}
+      query={useInfiniteQuery(replaysQuery)}
       idOf={({ replay_id }) => replay_id}
-      rowHeight={56}
-      query={query}
+      estimate={56}
       className="h-full"
+      empty={
+        <EmptyState title="No replays yet">
+          A replay runs recorded sessions again, for example with another model or instruction, and
+          compares the answers. The recorded sessions do not change.
+        </EmptyState>
+      }
     >
       {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
-        <div className={`${COLUMNS} px-4 py-2 md:px-6`}>
+        <div className={`${COLUMNS} border-b px-4 py-2 hover:bg-muted/60 md:px-6`}>
           <div className="min-w-0 text-xs text-muted-foreground">
             <Link
               to="/replays/$replayId"

@@ -3,7 +3,7 @@ import { useState } from 'react';
 import { Button, LinkButton } from '../components/Button.tsx';
 import { cn } from '../components/classNames.ts';
 import { Alert, EmptyState, ErrorState, Time } from '../components/view.tsx';
-import { EntryList } from './EntryList.tsx';
+import { EntryList } from '../components/EntryList.tsx';
 import type { SessionFilters } from './search.ts';
 import { COLUMNS, SessionRow } from './SessionRow.tsx';
 import { useAgents } from './useAgents.ts';
