@@ -10,7 +10,7 @@ import { formatCount } from '../components/Chart.tsx';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Card, ErrorState, View } from '../components/view.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
+import { useAgentNames } from '../agents/useNames.ts';
 import { filterOf, toReplayBody, type ReplayForm } from './replayForm.ts';
 
 const route = getRouteApi('/replays/new');
@@ -62,7 +62,7 @@ export function NewReplayView() {
   const { session = '', turn } = route.useSearch();
   const navigate = useNavigate();
   const client = useQueryClient();
-  const agents = useAgents().map((agent) => [agent.agent_id, agent.name] as const);
+  const agents = useAgentNames();
   const models = useQuery(modelsQuery).data ?? [];
   const [key, setKey] = useState(newIdempotencyKey);
   const [form, setForm] = useState<ReplayForm>({

@@ -6,7 +6,7 @@ import { Chart, formatCount, TOKEN_SERIES, type ChartSeries } from '../component
 import { Alert, Badge, Card, EmptyState, Loaded, Time, View } from '../components/view.tsx';
 import { Facts } from '../components/tables.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
+import { useAgentNames } from '../agents/useNames.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { describeReplacements, OUTCOMES, Progress, StatusBadge } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
@@ -103,7 +103,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
 export function ReplayView() {
   const { replayId } = route.useParams();
   const { only: filter = 'changed', compared } = route.useSearch();
-  const agents = useAgents();
+  const agents = useAgentNames();
   const client = useQueryClient();
   const shown = useQuery(replayQuery(replayId));
   const replay = shown.data;

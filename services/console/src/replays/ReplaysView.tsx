@@ -1,12 +1,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
-import type { Schema } from '../api/client.ts';
 import { LinkButton } from '../components/Button.tsx';
 import { formatCount, type ChartSeries } from '../components/Chart.tsx';
 import { Badge, EmptyState, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
-import { agentName, useAgents } from '../sessions/useAgents.ts';
+import { useAgentNames, type Names } from '../agents/useNames.ts';
 import { replaysQuery, type Replay, type ReplayTurn } from './replayQueries.ts';
 
 const COLUMNS =
@@ -38,10 +37,10 @@ export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn[
 /** The replacements of a replay, in words. */
 export function describeReplacements(
   { agent_id, agent_revision: revision, model, instruction }: Replay['replacements'],
-  agents: readonly Schema<'Agent'>[],
+  agents: Names,
 ): string {
   const parts = [
-    agent_id && agentName(agents, agent_id),
+    agent_id && (agents.get(agent_id) ?? agent_id),
     revision !== undefined && `revision ${revision}`,
     model && `model ${model}`,
     instruction && 'another instruction',
@@ -66,7 +65,7 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
 }
 
 function ReplayList() {
-  const agents = useAgents();
+  const agents = useAgentNames();
   return (
     <VirtualList
       label="Replays"

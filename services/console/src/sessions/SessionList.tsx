@@ -6,7 +6,7 @@ import { Alert, EmptyState, ErrorState, Time } from '../components/view.tsx';
 import { EntryList } from '../components/EntryList.tsx';
 import type { SessionFilters } from './search.ts';
 import { COLUMNS, SessionRow } from './SessionRow.tsx';
-import { useAgents } from './useAgents.ts';
+import { useAgentNames } from '../agents/useNames.ts';
 import { useSessionPages } from './useSessionPages.ts';
 
 const ROW_PX = 44;
@@ -25,7 +25,7 @@ interface SessionListProps {
 
 /** The sessions that match the filters. */
 export function SessionList({ filters, isLive, onReset }: SessionListProps) {
-  const agents = useAgents();
+  const agents = useAgentNames();
   const [isFocused, setFocused] = useState(false);
   const [range, setRange] = useState({ start: 0, end: 40 });
   const sessions = useSessionPages({

@@ -3,7 +3,7 @@ import { memo } from 'react';
 import type { Schema } from '../api/client.ts';
 import { cn } from '../components/classNames.ts';
 import { Badge, Time } from '../components/view.tsx';
-import { agentName } from './useAgents.ts';
+import type { Names } from '../agents/useNames.ts';
 
 /** The columns of the list on a wide screen. */
 export const COLUMNS =
@@ -16,7 +16,7 @@ export const shortId = (id: string): string => `…${id.slice(-8)}`;
 
 interface SessionRowProps {
   session: Schema<'ListedSession'>;
-  agents: readonly Schema<'Agent'>[];
+  agents: Names;
 }
 
 /** A session in the list. The whole row opens it. */
@@ -68,7 +68,7 @@ export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
       </div>
       <div className="contents tabular-nums max-md:flex max-md:items-center max-md:gap-3 max-md:text-xs">
         <span className="truncate max-md:flex-1 md:text-foreground">
-          {agentName(agents, session.agent_id)}
+          {agents.get(session.agent_id) ?? session.agent_id}
         </span>
         <span className="md:text-right md:text-foreground">
           {turn_count}

@@ -1,8 +1,7 @@
-import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
 import { useSyncExternalStore } from 'react';
-import { api, dataOf } from '../api/client.ts';
+import { useAgentNames } from '../agents/useNames.ts';
 import { getRequestLog, onRequestLogChange, toCurl } from '../api/requestLog.ts';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { Dialog } from '../components/Dialog.tsx';
@@ -67,14 +66,10 @@ export const ShortcutsDialog = (props: DialogProps) => (
 
 const ITEM =
   'flex cursor-pointer items-center gap-2 rounded-md px-3 py-2 data-[selected=true]:bg-accent data-[selected=true]:text-accent-foreground [&_svg]:size-4';
-const MOST_AGENTS = 200;
 
 function PaletteItems({ onClose }: Pick<DialogProps, 'onClose'>) {
   const navigate = useNavigate();
-  const agents = useQuery({
-    queryKey: ['agents', 'palette'],
-    queryFn: () => dataOf(api.GET('/v1/agents', { params: { query: { limit: MOST_AGENTS } } })),
-  });
+  const agents = useAgentNames();
   const go = (to: () => Promise<void>) => () => {
     onClose();
     void to();
@@ -95,12 +90,12 @@ function PaletteItems({ onClose }: Pick<DialogProps, 'onClose'>) {
             <Icon aria-hidden /> {label}
           </Command.Item>
         ))}
-        {agents.data?.map(({ agent_id, name }) => (
+        {[...agents].map(([agentId, name]) => (
           <Command.Item
-            key={agent_id}
-            value={`${name} ${agent_id}`}
+            key={agentId}
+            value={`${name} ${agentId}`}
             className={ITEM}
-            onSelect={go(() => navigate({ to: '/chat/$agentId', params: { agentId: agent_id } }))}
+            onSelect={go(() => navigate({ to: '/chat/$agentId', params: { agentId } }))}
           >
             Chat with {name}
           </Command.Item>

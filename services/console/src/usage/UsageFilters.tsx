@@ -3,9 +3,8 @@ import { useNavigate } from '@tanstack/react-router';
 import { modelsQuery } from '../agents/agentQueries.ts';
 import { Button } from '../components/Button.tsx';
 import { SelectField, TextField } from '../components/Field.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
+import { useAgentNames, useKeyNames } from '../agents/useNames.ts';
 import { GROUPS, RANGES, type UsageSearch } from './search.ts';
-import { useKeys } from './useUsage.ts';
 
 const KINDS = [
   ['run', 'Runs'],
@@ -29,13 +28,13 @@ export function UsageFilters({ search, range }: FiltersProps) {
   const isChosen = search.from !== undefined || search.to !== undefined;
   const none = { agent_id: undefined, model: undefined, key_id: undefined, kind: undefined };
   const models = (useQuery(modelsQuery).data ?? []).map(({ id }) => [id, id] as const);
-  const agents = useAgents().map(({ agent_id, name }) => [agent_id, name] as const);
-  const keys = useKeys().map(({ key_id, name }) => [key_id, name] as const);
+  const agents = useAgentNames();
+  const keys = useKeyNames();
   const choice = (
     name: keyof typeof none,
     label: string,
     all: string,
-    options: readonly (readonly [string, string])[],
+    options: Iterable<readonly [string, string]>,
   ) => {
     const { [name]: chosen = '' } = search;
     // The value of an address may be no option.

@@ -2,12 +2,12 @@ import { getRouteApi } from '@tanstack/react-router';
 import { Chart, TOKEN_SERIES, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
 import { Card, EmptyState, Loaded, View } from '../components/view.tsx';
 import { Facts } from '../components/tables.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
+import { useAgentNames, useKeyNames } from '../agents/useNames.ts';
 import { daysOf, eachDay, GROUPS, type UsageSearch } from './search.ts';
 import { StorageUse } from './StorageUse.tsx';
 import { UsageFilters } from './UsageFilters.tsx';
 import { figuresOf, showCost, UsageTable, type NamedEntry } from './UsageTable.tsx';
-import { useKeys, useUsage, type UsageEntry } from './useUsage.ts';
+import { useUsage, type UsageEntry } from './useUsage.ts';
 
 const route = getRouteApi('/usage');
 
@@ -48,12 +48,7 @@ const toChartRow = ({ id, name, entry }: NamedEntry): ChartRow => {
 
 /** The entries with names, in the order in which they are shown. */
 function useNamedEntries(entries: readonly UsageEntry[], search: UsageSearch): NamedEntry[] {
-  const agents = useAgents();
-  const keys = useKeys();
-  const names = new Map([
-    ...agents.map((agent) => [agent.agent_id, agent.name] as const),
-    ...keys.map((key) => [key.key_id, key.name] as const),
-  ]);
+  const names = new Map([...useAgentNames(), ...useKeyNames()]);
   const named = entries.map((entry): NamedEntry => {
     const { day, agent_id, model, key_id, code } = entry;
     if (day !== undefined)

@@ -20,15 +20,3 @@ export const useUsage = (query: UsageQuery) =>
     queryFn: () => pageOf(api.GET('/v1/usage', { params: { query: { ...query, limit: PAGE } } })),
     placeholderData: keepPreviousData,
   });
-
-const NO_KEYS: readonly Schema<'ApiKey'>[] = [];
-
-/** The keys of the account, for their names. Empty for a key that may not list keys. */
-export const useKeys = (): readonly Schema<'ApiKey'>[] =>
-  useQuery({
-    queryKey: ['keys', 'names'],
-    queryFn: async () =>
-      (await pageOf(api.GET('/v1/keys', { params: { query: { limit: PAGE } } }))).rows,
-    staleTime: 60_000,
-    retry: false,
-  }).data ?? NO_KEYS;

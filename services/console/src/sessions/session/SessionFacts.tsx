@@ -3,7 +3,7 @@ import type { Schema } from '../../api/client.ts';
 import { Badge, Time } from '../../components/view.tsx';
 import { Facts } from '../../components/tables.tsx';
 import { shortId } from '../SessionRow.tsx';
-import { agentName, useAgents } from '../useAgents.ts';
+import { useAgentNames } from '../../agents/useNames.ts';
 import { formatNumber } from './format.ts';
 
 const LINK = 'text-primary hover:underline';
@@ -22,7 +22,7 @@ const SessionLink = ({ id, turn }: { id: string; turn?: number }) => (
 
 /** Status, agent, times and labels of a session. */
 export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
-  const agents = useAgents();
+  const agents = useAgentNames();
   const { agent_id, forked_from, replay, status } = session;
   const labels = Object.entries(session.labels);
   return (
@@ -34,7 +34,7 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
           [
             'Agent',
             <Link to="/sessions" search={{ agent_id }} className={LINK}>
-              {agentName(agents, agent_id)}
+              {agents.get(agent_id) ?? agent_id}
             </Link>,
           ],
           ['Turns', formatNumber(session.turn_count)],
