@@ -7,17 +7,13 @@ import {
 } from '@tanstack/react-router';
 import { queryClient } from './api/queryClient.ts';
 import { parseChatSearch } from './chat/panes.ts';
+import { defined, searchNumber, searchText, type Search } from './components/searchParams.ts';
 import { EmptyState, ErrorState } from './components/view.tsx';
 import { parseNewReplaySearch, parseReplaySearch } from './replays/search.ts';
 import { parseListSearch, parseSessionSearch } from './sessions/search.ts';
 import { sessionQuery } from './sessions/session/sessionQueries.ts';
 import { Shell } from './shell/Shell.tsx';
 import { parseUsageSearch } from './usage/search.ts';
-
-type Search = Record<string, unknown>;
-
-const isRevision = (value: unknown): value is number =>
-  Number.isInteger(value) && Number(value) >= 0;
 
 /** The frame of all views. */
 const shellRoute = createRootRoute({
@@ -40,9 +36,7 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/agents',
-    // The router reads digits as a number.
-    validateSearch: ({ name = '' }: Search): { name?: string } =>
-      ['string', 'number'].includes(typeof name) && name !== '' ? { name: String(name) } : {},
+    validateSearch: ({ name }: Search) => defined({ name: searchText(name) }),
     component: lazy(() => import('./agents/AgentsView.tsx'), 'AgentsView'),
   }),
   createRoute({
@@ -65,10 +59,8 @@ const routes = [
   createRoute({
     getParentRoute,
     path: '/agents/$agentId/revisions',
-    validateSearch: ({ from, to }: Search): { from?: number; to?: number } => ({
-      ...(isRevision(from) && { from }),
-      ...(isRevision(to) && { to }),
-    }),
+    validateSearch: ({ from, to }: Search) =>
+      defined({ from: searchNumber(from, 0), to: searchNumber(to, 0) }),
     component: lazy(() => import('./agents/RevisionsView.tsx'), 'RevisionsView'),
   }),
   createRoute({
@@ -112,8 +104,7 @@ const routes = [
     getParentRoute,
     path: '/audit',
     /** The session to verify. */
-    validateSearch: ({ session }: Search): { session?: string } =>
-      typeof session === 'string' ? { session } : {},
+    validateSearch: ({ session }: Search) => defined({ session: searchText(session) }),
     component: lazy(() => import('./audit/AuditView.tsx'), 'AuditView'),
   }),
   createRoute({

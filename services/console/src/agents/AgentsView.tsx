@@ -4,9 +4,8 @@ import { useEffect, useRef } from 'react';
 import type { Schema } from '../api/client.ts';
 import { Button, LinkButton } from '../components/Button.tsx';
 import { Input } from '../components/Field.tsx';
-import { EmptyState, Loaded, Time, View } from '../components/view.tsx';
-import { DataTable } from '../components/tables.tsx';
-import { useListKeys } from '../components/useListKeys.ts';
+import { DataTable, EmptyState, Loaded, Time, View } from '../components/view.tsx';
+import { useListKeys } from '../shell/useShortcuts.ts';
 import { toolsOf } from './agentFields.ts';
 import { agentsQuery } from './agentQueries.ts';
 

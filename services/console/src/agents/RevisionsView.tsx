@@ -4,9 +4,8 @@ import { useRef } from 'react';
 import { Button } from '../components/Button.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { TextField } from '../components/Field.tsx';
-import { Loaded, Time, View } from '../components/view.tsx';
-import { Facts } from '../components/tables.tsx';
-import { useListKeys } from '../components/useListKeys.ts';
+import { Facts, Loaded, Time, View } from '../components/view.tsx';
+import { useListKeys } from '../shell/useShortcuts.ts';
 import { comparisonQuery, revisionsQuery } from './agentQueries.ts';
 import { diffFields, type StoredFields } from './agentFields.ts';
 

@@ -4,8 +4,16 @@ import { useState, type ReactNode } from 'react';
 import { Button } from '../components/Button.tsx';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { TextAreaField } from '../components/Field.tsx';
-import { Alert, Badge, Card, EmptyState, Loaded, Time } from '../components/view.tsx';
-import { DataTable, Facts } from '../components/tables.tsx';
+import {
+  Alert,
+  Badge,
+  Card,
+  DataTable,
+  EmptyState,
+  Facts,
+  Loaded,
+  Time,
+} from '../components/view.tsx';
 import { fetchCheckpoint, readTree } from './service.ts';
 import { useTrust } from './trust.ts';
 import { toBase64 } from './verify/bytes.ts';

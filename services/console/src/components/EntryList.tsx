@@ -2,7 +2,7 @@ import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useEffectEvent, useRef, type ReactNode } from 'react';
 import { cn } from './classNames.ts';
 import { Skeleton } from './view.tsx';
-import { useListKeys } from './useListKeys.ts';
+import { useListKeys } from '../shell/useShortcuts.ts';
 
 /** As close to its end, a list follows what is added. */
 const END_PX = 48;

@@ -1,11 +1,20 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Alert, Badge, Card, EmptyState, Loaded, View } from '../components/view.tsx';
-import { DataTable, Facts } from '../components/tables.tsx';
+import {
+  Alert,
+  Badge,
+  Card,
+  DataTable,
+  EmptyState,
+  Facts,
+  Loaded,
+  View,
+} from '../components/view.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
+import { SessionLink } from '../sessions/SessionLink.tsx';
 import { isForView, useKeyDown } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { StatusBadge } from './ReplaysView.tsx';
@@ -41,14 +50,9 @@ function Verdict({ sessionId }: { sessionId: string }) {
 }
 
 const TurnLink = ({ id, label }: { id: TurnId; label: string }) => (
-  <Link
-    to="/sessions/$sessionId"
-    params={{ sessionId: id.session_id }}
-    search={{ turn: id.turn }}
-    className="text-primary underline"
-  >
+  <SessionLink id={id.session_id} search={{ turn: id.turn }} className="text-primary underline">
     {label}
-  </Link>
+  </SessionLink>
 );
 
 const callsText = (calls: readonly Schema<'ToolCall'>[] | undefined): string =>

@@ -1,8 +1,8 @@
-import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Schema } from '../api/client.ts';
 import { cn } from '../components/classNames.ts';
 import { Badge, Time } from '../components/view.tsx';
+import { SessionLink } from './SessionLink.tsx';
 import type { Names } from '../agents/useNames.ts';
 
 /** The columns of the list on a wide screen. */
@@ -22,7 +22,6 @@ interface SessionRowProps {
 /** A session in the list. The whole row opens it. */
 export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
   const { session_id, title, turn_count, matches = [] } = session;
-  const params = { sessionId: session_id };
   return (
     <div
       className={cn(
@@ -31,9 +30,8 @@ export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
       )}
     >
       <div className="flex min-w-0 items-center gap-2">
-        <Link
-          to="/sessions/$sessionId"
-          params={params}
+        <SessionLink
+          id={session_id}
           preload={false}
           className={cn(
             'min-w-0 truncate after:absolute after:inset-0',
@@ -41,17 +39,16 @@ export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
           )}
         >
           {title ?? `Session ${shortId(session_id)}`}
-        </Link>
+        </SessionLink>
         {matches.slice(0, MOST_MATCHES).map((turn) => (
-          <Link
+          <SessionLink
             key={turn}
-            to="/sessions/$sessionId"
-            params={params}
+            id={session_id}
             search={{ turn }}
             className="relative z-10 shrink-0 rounded-md border px-1.5 py-0.5 text-xs text-primary hover:bg-muted"
           >
             turn {turn}
-          </Link>
+          </SessionLink>
         ))}
         {session.forked_from && <Badge>Fork</Badge>}
         <span className="hidden min-w-0 flex-1 basis-0 gap-1 overflow-hidden lg:flex">

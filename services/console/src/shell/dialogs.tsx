@@ -5,8 +5,7 @@ import { useAgentNames } from '../agents/useNames.ts';
 import { getRequestLog, onRequestLogChange, toCurl } from '../api/requestLog.ts';
 import { CopyButton } from '../components/CopyButton.tsx';
 import { Dialog } from '../components/Dialog.tsx';
-import { Facts } from '../components/tables.tsx';
-import { Time } from '../components/view.tsx';
+import { Facts, Time } from '../components/view.tsx';
 import { VIEWS } from './navigation.ts';
 
 interface DialogProps {

@@ -1,8 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, dataOf, type Schema } from '../api/client.ts';
-import { Card, Loaded, Time } from '../components/view.tsx';
+import { Card, DataTable, Loaded, Time } from '../components/view.tsx';
 import { LimitUse } from '../components/LimitUse.tsx';
-import { DataTable } from '../components/tables.tsx';
 
 const REFRESH_MS = 15_000;
 const LABELS: Readonly<Record<keyof Schema<'StorageQuotas'>, string>> = {

@@ -1,7 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import { formatCount } from '../components/Chart.tsx';
-import { Card } from '../components/view.tsx';
-import { DataTable } from '../components/tables.tsx';
+import { Card, DataTable } from '../components/view.tsx';
 import type { UsageSearch } from './search.ts';
 import type { UsageEntry } from './useUsage.ts';
 
@@ -14,7 +13,7 @@ export interface NamedEntry {
 }
 
 /** A cost with all its digits. */
-export const showCost = (cost: UsageEntry['cost']): string =>
+export const showCost = (cost: UsageEntry['cost'] | undefined): string =>
   cost ? `${cost.amount} ${cost.currency}` : '–';
 
 /** The figures of an entry: the name of each, and its value. */

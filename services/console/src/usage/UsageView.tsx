@@ -1,7 +1,6 @@
 import { getRouteApi } from '@tanstack/react-router';
 import { Chart, TOKEN_SERIES, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
-import { Card, EmptyState, Loaded, View } from '../components/view.tsx';
-import { Facts } from '../components/tables.tsx';
+import { Card, EmptyState, Facts, Loaded, View } from '../components/view.tsx';
 import { useAgentNames, useKeyNames } from '../agents/useNames.ts';
 import { daysOf, eachDay, GROUPS, type UsageSearch } from './search.ts';
 import { StorageUse } from './StorageUse.tsx';

@@ -1,10 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { ApiError } from '../../api/apiError.ts';
 import { LinkButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
 import { EmptyState, Loaded, View } from '../../components/view.tsx';
+import { SessionLink } from '../SessionLink.tsx';
 import { shortId } from '../SessionRow.tsx';
 import { EventRow } from './EventRow.tsx';
 import { NumberedList } from './NumberedList.tsx';
@@ -69,10 +70,9 @@ export function SessionView() {
               <SessionFacts session={loaded} />
               <nav aria-label="Parts of the session" className="flex gap-1 border-b px-3 md:px-5">
                 {(Object.keys(TABS) as Tab[]).map((each) => (
-                  <Link
+                  <SessionLink
                     key={each}
-                    to="/sessions/$sessionId"
-                    params={{ sessionId }}
+                    id={sessionId}
                     search={{
                       ...(each !== 'transcript' && { tab: each }),
                       ...(each !== 'events' && turn !== undefined && { turn }),
@@ -84,7 +84,7 @@ export function SessionView() {
                     )}
                   >
                     {TABS[each][0]}
-                  </Link>
+                  </SessionLink>
                 ))}
               </nav>
               {tab === 'events' ? (
