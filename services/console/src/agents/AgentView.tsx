@@ -55,7 +55,7 @@ function DeleteDialog({ stored, onClose }: { stored: StoredAgent; onClose: () =>
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['agents'] }),
   });
   return (
-    <Dialog title="Delete this agent?" isOpen onClose={onClose}>
+    <Dialog title="Delete this agent?" onClose={onClose}>
       <div className="grid gap-4">
         <p className="wrap-anywhere">
           <strong>{name}</strong> can no longer be run, and this can’t be undone. Its revisions and

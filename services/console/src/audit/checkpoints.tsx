@@ -1,8 +1,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Pin } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
-import { Button } from '../components/Button.tsx';
-import { CopyButton } from '../components/CopyButton.tsx';
+import { Button, CopyButton } from '../components/Button.tsx';
 import { TextAreaField } from '../components/Field.tsx';
 import {
   Alert,

@@ -1,6 +1,7 @@
+import { Check, Copy } from 'lucide-react';
+import { useEffect, useState, type ComponentProps } from 'react';
 import { createLink } from '@tanstack/react-router';
 import { cva, type VariantProps } from 'class-variance-authority';
-import type { ComponentProps } from 'react';
 import { cn } from './classNames.ts';
 
 const buttonStyles = cva(
@@ -33,3 +34,23 @@ export const LinkButton = createLink(
     <a className={cn(buttonStyles({ variant, size }), className)} {...props} />
   ),
 );
+
+/** Copies a text, and says so for two seconds. */
+export function CopyButton({ text, label }: { text: string; label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!isCopied) return undefined;
+    const timer = setTimeout(() => setCopied(false), 2_000);
+    return () => clearTimeout(timer);
+  }, [isCopied]);
+  return (
+    <Button
+      variant="ghost"
+      size="small"
+      onClick={() => void navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    >
+      {isCopied ? <Check aria-hidden /> : <Copy aria-hidden />}
+      <span aria-live="polite">{isCopied ? 'Copied' : label}</span>
+    </Button>
+  );
+}

@@ -1,16 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useState, type FormEvent, type ReactNode } from 'react';
-import { modelsQuery } from '../agents/agentQueries.ts';
+import { modelsQuery, useAgentNames } from '../agents/agentQueries.ts';
 import { api, dataOf, pageOf, type Schema } from '../api/client.ts';
 import { newIdempotencyKey } from '../api/idempotencyKey.ts';
 import { toCurl } from '../api/requestLog.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, CopyButton } from '../components/Button.tsx';
 import { formatCount } from '../components/Chart.tsx';
-import { CopyButton } from '../components/CopyButton.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Card, ErrorState, View } from '../components/view.tsx';
-import { useAgentNames } from '../agents/useNames.ts';
 import { filterOf, toReplayBody, type ReplayForm } from './replayForm.ts';
 
 const route = getRouteApi('/replays/new');

@@ -5,9 +5,8 @@ import { Button, LinkButton } from '../components/Button.tsx';
 import { Chart, formatCount, TOKEN_SERIES, type ChartSeries } from '../components/Chart.tsx';
 import { Alert, Badge, Card, EmptyState, Facts, Loaded, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
-import { useAgentNames } from '../agents/useNames.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
-import { describeReplacements, OUTCOMES, Progress, StatusBadge } from './ReplaysView.tsx';
+import { OUTCOMES, Progress, Replacements, StatusBadge } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
 import { replayQuery, turnsQuery, useReplayProgress, type ShownReplay } from './replayQueries.ts';
 import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './search.ts';
@@ -102,7 +101,6 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
 export function ReplayView() {
   const { replayId } = route.useParams();
   const { only: filter = 'changed', compared } = route.useSearch();
-  const agents = useAgentNames();
   const client = useQueryClient();
   const shown = useQuery(replayQuery(replayId));
   const replay = shown.data;
@@ -128,7 +126,7 @@ export function ReplayView() {
   });
   return (
     <View
-      title={describeReplacements(replay.replacements, agents)}
+      title={<Replacements of={replay.replacements} />}
       description={
         <span className="flex flex-wrap items-center gap-2">
           <StatusBadge status={replay.status} /> {replay.code} started{' '}

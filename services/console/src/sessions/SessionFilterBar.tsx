@@ -1,9 +1,10 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Search, SlidersHorizontal } from 'lucide-react';
 import { useEffect, useEffectEvent, useState } from 'react';
 import { Button } from '../components/Button.tsx';
 import { Input, Select, TextField } from '../components/Field.tsx';
 import type { SessionFilters } from './search.ts';
-import { useAgentNames } from '../agents/useNames.ts';
+import { useAgentNames } from '../agents/agentQueries.ts';
 
 const TYPING_MS = 300;
 const MOST_LABELS = 8;
@@ -54,13 +55,11 @@ function useTyped(applied: string, apply: (text: string) => void) {
 const labelsOf = (text: string): string[] => text.split(/\s*,\s*(?=[a-z0-9._-]+:)/).filter(Boolean);
 const isLabel = (text: string): boolean => /^[a-z0-9._-]+:./.test(text);
 
-interface FilterBarProps {
-  filters: SessionFilters;
-  onChange: (filters: SessionFilters) => void;
-}
-
 /** The search field and the filters of the list; each is part of the address. */
-export function SessionFilterBar({ filters, onChange }: FilterBarProps) {
+export function SessionFilterBar() {
+  const filters = useSearch({ from: '/sessions' });
+  const navigate = useNavigate({ from: '/sessions' });
+  const onChange = (search: SessionFilters): void => void navigate({ search, replace: true });
   const agents = useAgentNames();
   const countMore = MORE.filter((name) => filters[name] !== undefined).length;
   const [isOpen, setOpen] = useState(countMore > 0);

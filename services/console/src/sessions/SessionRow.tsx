@@ -3,7 +3,7 @@ import type { Schema } from '../api/client.ts';
 import { cn } from '../components/classNames.ts';
 import { Badge, Time } from '../components/view.tsx';
 import { SessionLink } from './SessionLink.tsx';
-import type { Names } from '../agents/useNames.ts';
+import { useAgentNames } from '../agents/agentQueries.ts';
 
 /** The columns of the list on a wide screen. */
 export const COLUMNS =
@@ -14,13 +14,9 @@ const MOST_MATCHES = 5;
 /** The end of an id, which tells ids of the same day apart. */
 export const shortId = (id: string): string => `…${id.slice(-8)}`;
 
-interface SessionRowProps {
-  session: Schema<'ListedSession'>;
-  agents: Names;
-}
-
 /** A session in the list. The whole row opens it. */
-export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
+export const SessionRow = memo(({ session }: { session: Schema<'ListedSession'> }) => {
+  const agents = useAgentNames();
   const { session_id, title, turn_count, matches = [] } = session;
   return (
     <div

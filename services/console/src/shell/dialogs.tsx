@@ -1,15 +1,14 @@
 import { useNavigate } from '@tanstack/react-router';
 import { Command } from 'cmdk';
 import { useSyncExternalStore } from 'react';
-import { useAgentNames } from '../agents/useNames.ts';
+import { useAgentNames } from '../agents/agentQueries.ts';
 import { getRequestLog, onRequestLogChange, toCurl } from '../api/requestLog.ts';
-import { CopyButton } from '../components/CopyButton.tsx';
+import { CopyButton } from '../components/Button.tsx';
 import { Dialog } from '../components/Dialog.tsx';
 import { Facts, Time } from '../components/view.tsx';
 import { VIEWS } from './navigation.ts';
 
 interface DialogProps {
-  isOpen: boolean;
   onClose: () => void;
 }
 
@@ -66,7 +65,8 @@ export const ShortcutsDialog = (props: DialogProps) => (
 const ITEM =
   'flex cursor-pointer items-center gap-2 rounded-md px-3 py-2 data-[selected=true]:bg-accent data-[selected=true]:text-accent-foreground [&_svg]:size-4';
 
-function PaletteItems({ onClose }: Pick<DialogProps, 'onClose'>) {
+/** Goes to a view or an agent by its name. */
+export function CommandPalette({ onClose }: DialogProps) {
   const navigate = useNavigate();
   const agents = useAgentNames();
   const go = (to: () => Promise<void>) => () => {
@@ -74,39 +74,34 @@ function PaletteItems({ onClose }: Pick<DialogProps, 'onClose'>) {
     void to();
   };
   return (
-    <Command label="Go to" className="grid gap-3">
-      <Command.Input
-        data-autofocus
-        placeholder="A view or an agent"
-        className="h-10 w-full rounded-md border border-input bg-background px-3"
-      />
-      <Command.List className="max-h-80 overflow-y-auto">
-        <Command.Empty className="px-3 py-6 text-center text-muted-foreground">
-          Nothing has that name.
-        </Command.Empty>
-        {VIEWS.map(({ to, label, icon: Icon }) => (
-          <Command.Item key={to} className={ITEM} onSelect={go(() => navigate({ to }))}>
-            <Icon aria-hidden /> {label}
-          </Command.Item>
-        ))}
-        {[...agents].map(([agentId, name]) => (
-          <Command.Item
-            key={agentId}
-            value={`${name} ${agentId}`}
-            className={ITEM}
-            onSelect={go(() => navigate({ to: '/chat/$agentId', params: { agentId } }))}
-          >
-            Chat with {name}
-          </Command.Item>
-        ))}
-      </Command.List>
-    </Command>
+    <Dialog title="Go to" onClose={onClose}>
+      <Command label="Go to" className="grid gap-3">
+        <Command.Input
+          data-autofocus
+          placeholder="A view or an agent"
+          className="h-10 w-full rounded-md border border-input bg-background px-3"
+        />
+        <Command.List className="max-h-80 overflow-y-auto">
+          <Command.Empty className="px-3 py-6 text-center text-muted-foreground">
+            Nothing has that name.
+          </Command.Empty>
+          {VIEWS.map(({ to, label, icon: Icon }) => (
+            <Command.Item key={to} className={ITEM} onSelect={go(() => navigate({ to }))}>
+              <Icon aria-hidden /> {label}
+            </Command.Item>
+          ))}
+          {[...agents].map(([agentId, name]) => (
+            <Command.Item
+              key={agentId}
+              value={`${name} ${agentId}`}
+              className={ITEM}
+              onSelect={go(() => navigate({ to: '/chat/$agentId', params: { agentId } }))}
+            >
+              Chat with {name}
+            </Command.Item>
+          ))}
+        </Command.List>
+      </Command>
+    </Dialog>
   );
 }
-
-/** Goes to a view or an agent by its name. */
-export const CommandPalette = (props: DialogProps) => (
-  <Dialog title="Go to" {...props}>
-    <PaletteItems onClose={props.onClose} />
-  </Dialog>
-);

@@ -1,23 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
-import { modelsQuery } from '../agents/agentQueries.ts';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { modelsQuery, useAgentNames, useKeyNames } from '../agents/agentQueries.ts';
 import { Button } from '../components/Button.tsx';
 import { SelectField, TextField } from '../components/Field.tsx';
-import { useAgentNames, useKeyNames } from '../agents/useNames.ts';
-import { GROUPS, RANGES, type UsageSearch } from './search.ts';
+import { daysOf, GROUPS, RANGES, type UsageSearch } from './search.ts';
 
 const KINDS = [
   ['run', 'Runs'],
   ['replay', 'Replays'],
 ] as const;
 
-interface FiltersProps {
-  search: UsageSearch;
-  range: { from: string; to: string };
-}
-
 /** The days and the filters of the view, which are in its address. */
-export function UsageFilters({ search, range }: FiltersProps) {
+export function UsageFilters() {
+  const search = useSearch({ from: '/usage' });
+  const range = daysOf(search, Date.now());
   const navigate = useNavigate();
   const change = (changes: Partial<Record<keyof UsageSearch, string | number | undefined>>) =>
     void navigate({

@@ -1,8 +1,10 @@
 import { Link } from '@tanstack/react-router';
+import type { Schema } from '../api/client.ts';
 import { formatCount } from '../components/Chart.tsx';
 import { Card, DataTable } from '../components/view.tsx';
 import type { UsageSearch } from './search.ts';
-import type { UsageEntry } from './useUsage.ts';
+
+export type UsageEntry = Schema<'UsageEntry'>;
 
 /** An entry with its name, and the search that shows it alone. */
 export interface NamedEntry {

@@ -1,14 +1,39 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { api, pageOf } from '../api/client.ts';
 import { Chart, TOKEN_SERIES, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
 import { Card, EmptyState, Facts, Loaded, View } from '../components/view.tsx';
-import { useAgentNames, useKeyNames } from '../agents/useNames.ts';
-import { daysOf, eachDay, GROUPS, type UsageSearch } from './search.ts';
+import { useAgentNames, useKeyNames } from '../agents/agentQueries.ts';
+import { daysOf, eachDay, GROUPS, type UsageGroup, type UsageSearch } from './search.ts';
 import { StorageUse } from './StorageUse.tsx';
 import { UsageFilters } from './UsageFilters.tsx';
-import { figuresOf, showCost, UsageTable, type NamedEntry } from './UsageTable.tsx';
-import { useUsage, type UsageEntry } from './useUsage.ts';
+import {
+  figuresOf,
+  showCost,
+  UsageTable,
+  type NamedEntry,
+  type UsageEntry,
+} from './UsageTable.tsx';
 
 const route = getRouteApi('/usage');
+
+const MOST_ENTRIES = 1_000;
+
+/** A query of usage. Without `by` there is one sum. */
+interface UsageQuery extends Omit<UsageSearch, 'days' | 'by'> {
+  from: string;
+  to: string;
+  by?: UsageGroup;
+}
+
+/** A page of usage, of as many entries as the API gives at once. */
+const useUsage = (query: UsageQuery) =>
+  useQuery({
+    queryKey: ['usage', query],
+    queryFn: () =>
+      pageOf(api.GET('/v1/usage', { params: { query: { ...query, limit: MOST_ENTRIES } } })),
+    placeholderData: keepPreviousData,
+  });
 
 /** Bars of a chart; the table has all entries. */
 const MOST_BARS = 12;
@@ -73,8 +98,7 @@ function useNamedEntries(entries: readonly UsageEntry[], search: UsageSearch): N
 export function UsageView() {
   const search = route.useSearch();
   const { days: _days, by: group = 'day', ...filters } = search;
-  const range = daysOf(search, Date.now());
-  const query = { ...filters, ...range };
+  const query = { ...filters, ...daysOf(search, Date.now()) };
   const totals = useUsage(query);
   const grouped = useUsage({ ...query, by: group });
   const rows = useNamedEntries(grouped.data?.rows ?? [], search);
@@ -89,7 +113,7 @@ export function UsageView() {
       description="A run counts on the day on which it ended, in UTC."
       className="grid grid-cols-[minmax(0,1fr)] content-start gap-4"
     >
-      <UsageFilters search={search} range={range} />
+      <UsageFilters />
       {totals.data && (
         <Card>
           <Facts facts={figuresOf(total)} className="[&_dd]:text-xl [&_dd]:font-semibold" />

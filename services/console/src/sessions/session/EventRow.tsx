@@ -1,5 +1,5 @@
 import { cn } from '../../components/classNames.ts';
-import { CopyButton } from '../../components/CopyButton.tsx';
+import { CopyButton } from '../../components/Button.tsx';
 import { Time } from '../../components/view.tsx';
 import { SessionLink } from '../SessionLink.tsx';
 import type { SessionEvent } from './sessionQueries.ts';

@@ -3,7 +3,7 @@ import type { Schema } from '../../api/client.ts';
 import { Badge, Facts, Time } from '../../components/view.tsx';
 import { SessionLink } from '../SessionLink.tsx';
 import { shortId } from '../SessionRow.tsx';
-import { useAgentNames } from '../../agents/useNames.ts';
+import { useAgentNames } from '../../agents/agentQueries.ts';
 import { formatNumber } from './format.ts';
 
 const LINK = 'text-primary hover:underline';
