@@ -77,9 +77,7 @@ function useNamedEntries(entries: readonly UsageEntry[], search: UsageSearch): N
     const { day, agent_id, model, key_id, code } = entry;
     if (day !== undefined)
       return { id: day, name: day, entry, only: { ...search, by: 'agent', from: day, to: day } };
-    const [filter] = Object.entries({ agent_id, model, key_id }).filter(
-      ([, id]) => id !== undefined,
-    );
+    const filter = Object.entries({ agent_id, model, key_id }).find(([, id]) => id !== undefined);
     if (!filter) return { id: code ?? '', name: code ?? 'none (completed)', entry };
     const id = filter[1]!;
     const only = { ...search, by: 'day', [filter[0]]: id } as const;
