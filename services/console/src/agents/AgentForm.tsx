@@ -3,7 +3,7 @@ import { useEffect, useRef, useState, type ReactNode, type SubmitEvent } from 'r
 import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
-import { Alert } from '../components/states.tsx';
+import { Alert } from '../components/view.tsx';
 import { errorsOf, FIELD_LABELS, fieldsOf } from './agentFields.ts';
 import type { AgentDraft, AgentFields, DraftErrors } from './agentFields.ts';
 import { modelsQuery, toolsQuery } from './agentQueries.ts';

@@ -1,14 +1,11 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { History, MessageSquare, Pencil, Trash2 } from 'lucide-react';
 import { useState } from 'react';
 import { api, type Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { Dialog } from '../components/Dialog.tsx';
-import { Card, View } from '../components/layout.tsx';
-import { Alert, Loaded } from '../components/states.tsx';
-import { Facts } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
+import { Alert, Card, Facts, Loaded, Time, View } from '../components/view.tsx';
 import { Plain } from '../sessions/session/texts.tsx';
 import { FIELD_LABELS, toolsOf } from './agentFields.ts';
 import { agentQuery, type StoredAgent } from './agentQueries.ts';
@@ -58,7 +55,7 @@ function DeleteDialog({ stored, onClose }: { stored: StoredAgent; onClose: () =>
     onSettled: () => queryClient.invalidateQueries({ queryKey: ['agents'] }),
   });
   return (
-    <Dialog title="Delete this agent?" isOpen onClose={onClose}>
+    <Dialog title="Delete this agent?" onClose={onClose}>
       <div className="grid gap-4">
         <p className="wrap-anywhere">
           <strong>{name}</strong> can no longer be run, and this can’t be undone. Its revisions and
@@ -92,11 +89,9 @@ export function AgentView() {
   const actions = (
     <>
       {LINKS.map(({ to, label, icon: Icon, variant }) => (
-        <Button key={to} asChild variant={variant}>
-          <Link to={to} params={{ agentId }}>
-            <Icon aria-hidden /> {label}
-          </Link>
-        </Button>
+        <LinkButton key={to} variant={variant} to={to} params={{ agentId }}>
+          <Icon aria-hidden /> {label}
+        </LinkButton>
       ))}
       <Button variant="destructive" onClick={() => setDeleting(true)}>
         <Trash2 aria-hidden /> Delete

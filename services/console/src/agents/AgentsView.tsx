@@ -2,13 +2,10 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { Input } from '../components/Field.tsx';
-import { View } from '../components/layout.tsx';
-import { EmptyState, Loaded } from '../components/states.tsx';
-import { DataTable } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
-import { useListKeys } from '../components/useListKeys.ts';
+import { DataTable, EmptyState, Loaded, Time, View } from '../components/view.tsx';
+import { useListKeys } from '../shell/useShortcuts.ts';
 import { toolsOf } from './agentFields.ts';
 import { agentsQuery } from './agentQueries.ts';
 
@@ -21,11 +18,9 @@ const NoAgents = () => (
   <EmptyState
     title="Create the first agent"
     action={
-      <Button asChild>
-        <Link to="/agents/new" search={{ example: true }}>
-          Start from an example
-        </Link>
-      </Button>
+      <LinkButton to="/agents/new" search={{ example: true }}>
+        Start from an example
+      </LinkButton>
     }
   >
     An agent is an instruction, a model, and the tools that the model may call. Once it is there,
@@ -59,8 +54,7 @@ export function AgentsView() {
   const { name = '' } = route.useSearch();
   const navigate = route.useNavigate();
   const list = useInfiniteQuery(agentsQuery);
-  const { hasNextPage, isFetching, fetchNextPage } = list;
-  const all = list.data?.pages.flatMap(({ rows }) => rows) ?? [];
+  const { data: all = [], hasNextPage, isFetching, fetchNextPage } = list;
   const agents = all.filter((agent) => agent.name.toLowerCase().includes(name.toLowerCase()));
   const table = useRef<HTMLDivElement>(null);
   useListKeys(table, agents.length);
@@ -80,9 +74,7 @@ export function AgentsView() {
           void navigate({ search: value === '' ? {} : { name: value }, replace: true })
         }
       />
-      <Button asChild>
-        <Link to="/agents/new">New agent</Link>
-      </Button>
+      <LinkButton to="/agents/new">New agent</LinkButton>
     </>
   );
   return (

@@ -4,11 +4,8 @@ import { useRef } from 'react';
 import { Button } from '../components/Button.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { TextField } from '../components/Field.tsx';
-import { View } from '../components/layout.tsx';
-import { Loaded } from '../components/states.tsx';
-import { Facts } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
-import { useListKeys } from '../components/useListKeys.ts';
+import { Facts, Loaded, Time, View } from '../components/view.tsx';
+import { useListKeys } from '../shell/useShortcuts.ts';
 import { comparisonQuery, revisionsQuery } from './agentQueries.ts';
 import { diffFields, type StoredFields } from './agentFields.ts';
 
@@ -52,7 +49,7 @@ export function RevisionsView() {
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const list = useInfiniteQuery(revisionsQuery(agentId));
-  const revisions = list.data?.pages.flatMap(({ rows }) => rows) ?? [];
+  const { data: revisions = [] } = list;
   const entries = useRef<HTMLUListElement>(null);
   useListKeys(entries, revisions.length);
   const to = search.to ?? revisions[0]?.revision ?? 0;

@@ -1,5 +1,5 @@
-import { infiniteQueryOptions, queryOptions } from '@tanstack/react-query';
-import { api, dataOf, pageOf, type Schema } from '../api/client.ts';
+import { queryOptions, useQuery } from '@tanstack/react-query';
+import { api, dataOf, pageOf, rowsQuery, type Schema } from '../api/client.ts';
 
 /** An agent, and the entity tag of the revision that it is at. */
 export interface StoredAgent {
@@ -8,15 +8,9 @@ export interface StoredAgent {
 }
 
 /** All agents, page by page, oldest first. */
-export const agentsQuery = infiniteQueryOptions({
-  queryKey: ['agents', 'list'],
-  queryFn: ({ pageParam: after }) => {
-    const query = { limit: 200, ...(after && { after }) };
-    return pageOf(api.GET('/v1/agents', { params: { query } }));
-  },
-  initialPageParam: '',
-  getNextPageParam: ({ next }) => next,
-});
+export const agentsQuery = rowsQuery(['agents', 'list'], (after) =>
+  pageOf(api.GET('/v1/agents', { params: { query: { limit: 200, ...after } } })),
+);
 
 export const agentQuery = (agentId: string) =>
   queryOptions({
@@ -30,14 +24,9 @@ export const agentQuery = (agentId: string) =>
 
 /** The revisions of an agent, newest first. */
 export const revisionsQuery = (agentId: string) =>
-  infiniteQueryOptions({
-    queryKey: ['agents', 'revisions', agentId],
-    queryFn: ({ pageParam: after }) => {
-      const params = { path: { agentId }, query: after ? { after: Number(after) } : {} };
-      return pageOf(api.GET('/v1/agents/{agentId}/revisions', { params }));
-    },
-    initialPageParam: '',
-    getNextPageParam: ({ next }) => next,
+  rowsQuery(['agents', 'revisions', agentId], ({ after }) => {
+    const params = { path: { agentId }, query: after ? { after: Number(after) } : {} };
+    return pageOf(api.GET('/v1/agents/{agentId}/revisions', { params }));
   });
 
 /** Two revisions of an agent. Throws an `Error` for one that it does not have. */
@@ -66,3 +55,29 @@ export const toolsQuery = queryOptions({
   queryKey: ['tools'],
   queryFn: () => dataOf(api.GET('/v1/tools')),
 });
+
+const MOST = 1_000;
+const params = { query: { limit: MOST } };
+
+/** Names by their ids, in the order of the API. */
+type Names = ReadonlyMap<string, string>;
+const NO_NAMES: Names = new Map();
+
+function useNames(queryKey: readonly string[], read: () => Promise<[id: string, name: string][]>) {
+  const queryFn = async (): Promise<Names> => new Map(await read());
+  return useQuery({ queryKey, queryFn, staleTime: 60_000, retry: false }).data ?? NO_NAMES;
+}
+
+/** The names of the first agents of the account. Empty without the right to read agents. */
+export const useAgentNames = (): Names =>
+  useNames(['agents', 'names'], async () => {
+    const { rows } = await pageOf(api.GET('/v1/agents', { params }));
+    return rows.map(({ agent_id, name }) => [agent_id, name]);
+  });
+
+/** The names of the keys of the account. Empty for a key that may not list keys. */
+export const useKeyNames = (): Names =>
+  useNames(['keys', 'names'], async () => {
+    const { rows } = await pageOf(api.GET('/v1/keys', { params }));
+    return rows.map(({ key_id, name }) => [key_id, name]);
+  });

@@ -1,3 +1,4 @@
+import { infiniteQueryOptions } from '@tanstack/react-query';
 import type { EventSourceMessage } from 'eventsource-parser/stream';
 import createClient from 'openapi-fetch';
 import { ApiError, readApiError } from './apiError.ts';
@@ -64,6 +65,22 @@ export async function pageOf<Row>(
   const { data, response } = await answer;
   return { rows: data!.data, next: cursorOf(response) };
 }
+
+/**
+ * The rows of a list, page by page. `read` gets the cursor of a page, which is empty for the first
+ * one.
+ */
+export const rowsQuery = <Row>(
+  queryKey: readonly unknown[],
+  read: (after: { after?: string }) => Promise<ListPage<Row>>,
+) =>
+  infiniteQueryOptions({
+    queryKey,
+    queryFn: ({ pageParam: after }) => read(after ? { after } : {}),
+    initialPageParam: '',
+    getNextPageParam: ({ next }) => next,
+    select: ({ pages }) => pages.flatMap(({ rows }) => rows),
+  });
 
 /** The server-sent events of a response, until it ends or `signal` aborts. */
 export async function* readEvents(

@@ -1,10 +1,13 @@
-/** A request that the console made. */
-export interface LoggedRequest {
-  id: number;
+interface SentRequest {
   method: string;
   url: string;
   body: string | undefined;
   headers: Readonly<Record<string, string>>;
+}
+
+/** A request that the console made. */
+interface LoggedRequest extends SentRequest {
+  id: number;
   status: number | undefined;
   ms: number | undefined;
   at: Date;
@@ -30,9 +33,7 @@ export function onRequestLogChange(listener: () => void): () => void {
 }
 
 /** Notes a request, and returns how to note its end with the status of its response. */
-export function logRequest(
-  request: Pick<LoggedRequest, 'method' | 'url' | 'body' | 'headers'>,
-): (status: number | undefined) => void {
+export function logRequest(request: SentRequest): (status: number | undefined) => void {
   const entry = { ...request, id: (lastId += 1), status: undefined, ms: undefined, at: new Date() };
   const start = performance.now();
   replace([entry, ...requests].slice(0, MOST_REQUESTS));
@@ -47,12 +48,7 @@ export function logRequest(
 const quote = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** The request as a curl command, which takes the key from the environment. */
-export function toCurl({
-  method,
-  url,
-  body,
-  headers,
-}: Pick<LoggedRequest, 'method' | 'url' | 'body' | 'headers'>): string {
+export function toCurl({ method, url, body, headers }: SentRequest): string {
   const lines = [`curl ${method === 'GET' ? '' : `-X ${method} `}${quote(url)}`];
   lines.push(`-H "x-api-key: $TURNLOG_API_KEY"`);
   for (const [name, value] of Object.entries(headers))

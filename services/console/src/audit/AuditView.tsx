@@ -1,5 +1,4 @@
-import { View } from '../components/layout.tsx';
-import { EmptyState } from '../components/states.tsx';
+import { EmptyState, View } from '../components/view.tsx';
 import { CheckpointCard, TrustCard } from './checkpoints.tsx';
 import { VerifyCard } from './VerifyCard.tsx';
 

@@ -1,13 +1,11 @@
-import { Link, useNavigate, useSearch } from '@tanstack/react-router';
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Check, Minus, ShieldCheck, ShieldQuestion } from 'lucide-react';
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import { ApiError } from '../api/apiError.ts';
 import { Button } from '../components/Button.tsx';
 import { TextField } from '../components/Field.tsx';
-import { Card } from '../components/layout.tsx';
-import { Alert, ErrorState } from '../components/states.tsx';
-import { Facts } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
+import { Alert, Card, ErrorState, Facts, Time } from '../components/view.tsx';
+import { SessionLink } from '../sessions/SessionLink.tsx';
 import { useKeyDown } from '../shell/useShortcuts.ts';
 import { Hash } from './checkpoints.tsx';
 import { readTree, sessionFromService } from './service.ts';
@@ -137,14 +135,13 @@ function VerificationResult({ session_id, trust, verified, failure, events }: Ou
           actual !== undefined && ['Actual', <Hash>{actual}</Hash>],
         ]}
       />
-      <Link
-        to="/sessions/$sessionId"
-        params={{ sessionId: session_id }}
+      <SessionLink
+        id={session_id}
         search={event ? { tab: 'events', event: event.revision } : {}}
         className="justify-self-start text-primary underline"
       >
         {event ? 'Open the event' : 'Open the session'}
-      </Link>
+      </SessionLink>
     </Alert>
   );
 }

@@ -1,13 +1,18 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Pin } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
-import { Button } from '../components/Button.tsx';
-import { CopyButton } from '../components/CopyButton.tsx';
+import { Button, CopyButton } from '../components/Button.tsx';
 import { TextAreaField } from '../components/Field.tsx';
-import { Badge, Card } from '../components/layout.tsx';
-import { Alert, EmptyState, Loaded } from '../components/states.tsx';
-import { DataTable, Facts } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
+import {
+  Alert,
+  Badge,
+  Card,
+  DataTable,
+  EmptyState,
+  Facts,
+  Loaded,
+  Time,
+} from '../components/view.tsx';
 import { fetchCheckpoint, readTree } from './service.ts';
 import { useTrust } from './trust.ts';
 import { toBase64 } from './verify/bytes.ts';

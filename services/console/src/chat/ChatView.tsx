@@ -1,11 +1,10 @@
 import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { useRef } from 'react';
 import { agentQuery } from '../agents/agentQueries.ts';
 import type { Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
-import { View } from '../components/layout.tsx';
-import { Loaded } from '../components/states.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
+import { Loaded, View } from '../components/view.tsx';
 import { isNewPane, MOST_PANES, nextNewPane, panesOf, searchOf } from './panes.ts';
 import { SessionPane } from './SessionPane.tsx';
 
@@ -53,11 +52,9 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
       >
         New session
       </Button>
-      <Button asChild variant="outline">
-        <Link to="/agents/$agentId" params={{ agentId: agent.agent_id }}>
-          Agent
-        </Link>
-      </Button>
+      <LinkButton variant="outline" to="/agents/$agentId" params={{ agentId: agent.agent_id }}>
+        Agent
+      </LinkButton>
     </>
   );
   return (

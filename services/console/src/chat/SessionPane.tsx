@@ -1,11 +1,9 @@
-import { Link } from '@tanstack/react-router';
 import { ArrowUp, Square, X } from 'lucide-react';
 import { useRef, useState } from 'react';
 import type { Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { Textarea } from '../components/Field.tsx';
-import { Skeleton } from '../components/layout.tsx';
-import { Alert, EmptyState, ErrorState } from '../components/states.tsx';
+import { Alert, EmptyState, ErrorState, Skeleton } from '../components/view.tsx';
 import { useKeyDown } from '../shell/useShortcuts.ts';
 import { Thread } from './thread/Thread.tsx';
 import { useConversation } from './useConversation.ts';
@@ -55,11 +53,14 @@ export function SessionPane({ agent, sessionId, label, onSession, onClose }: Ses
         <h2 className="truncate text-sm font-medium">{label}</h2>
         <div className="flex items-center">
           {sessionId !== undefined && (
-            <Button asChild variant="link" size="small">
-              <Link to="/sessions/$sessionId" params={{ sessionId }}>
-                {hasEarlier ? 'Earlier turns' : 'Open session'}
-              </Link>
-            </Button>
+            <LinkButton
+              variant="link"
+              size="small"
+              to="/sessions/$sessionId"
+              params={{ sessionId }}
+            >
+              {hasEarlier ? 'Earlier turns' : 'Open session'}
+            </LinkButton>
           )}
           {onClose && (
             <Button variant="ghost" size="icon" aria-label={`Close ${label}`} onClick={onClose}>

@@ -1,10 +1,11 @@
+import { Check, Copy } from 'lucide-react';
+import { useState, type ComponentProps } from 'react';
+import { createLink } from '@tanstack/react-router';
 import { cva, type VariantProps } from 'class-variance-authority';
-import { Slot } from 'radix-ui';
-import type { ComponentProps } from 'react';
 import { cn } from './classNames.ts';
 
 const buttonStyles = cva(
-  'inline-flex items-center justify-center gap-2 whitespace-nowrap rounded-md text-sm font-medium transition-colors disabled:opacity-50 [&_svg]:size-4 [&_svg]:shrink-0',
+  'inline-flex items-center justify-center gap-2 whitespace-nowrap rounded-md text-sm font-medium motion-safe:transition-colors disabled:opacity-50 [&_svg]:size-4 [&_svg]:shrink-0',
   {
     variants: {
       variant: {
@@ -20,12 +21,32 @@ const buttonStyles = cva(
   },
 );
 
-type ButtonProps = ComponentProps<'button'> &
-  VariantProps<typeof buttonStyles> & { asChild?: boolean };
+type Look = VariantProps<typeof buttonStyles>;
 
-/** A button, or with `asChild` its only child (a link) that looks like one. */
-export function Button({ className, variant, size, asChild, type, ...props }: ButtonProps) {
-  const styles = cn(buttonStyles({ variant, size }), className);
-  if (asChild) return <Slot.Root className={styles} {...props} />;
-  return <button type={type ?? 'button'} className={styles} {...props} />;
+/** A button that submits nothing unless its `type` says so. */
+export const Button = ({ className, variant, size, ...props }: ComponentProps<'button'> & Look) => (
+  <button type="button" className={cn(buttonStyles({ variant, size }), className)} {...props} />
+);
+
+/** A link that looks like a button. */
+export const LinkButton = createLink(
+  ({ className, variant, size, ...props }: ComponentProps<'a'> & Look) => (
+    <a className={cn(buttonStyles({ variant, size }), className)} {...props} />
+  ),
+);
+
+/** Copies a text, and says so for two seconds. */
+export function CopyButton({ text, label }: { text: string; label: string }) {
+  const [isCopied, setCopied] = useState(false);
+  const copy = async (): Promise<void> => {
+    await navigator.clipboard.writeText(text);
+    setCopied(true);
+    setTimeout(() => setCopied(false), 2_000);
+  };
+  return (
+    <Button variant="ghost" size="small" onClick={() => void copy()}>
+      {isCopied ? <Check aria-hidden /> : <Copy aria-hidden />}
+      <span aria-live="polite">{isCopied ? 'Copied' : label}</span>
+    </Button>
+  );
 }

@@ -1,52 +1,53 @@
 import { X } from 'lucide-react';
-import { useEffect, useId, useRef, type ReactNode } from 'react';
+import { useId, useLayoutEffect, useRef, type ReactNode } from 'react';
 import { Button } from './Button.tsx';
 import { cn } from './classNames.ts';
 
 interface DialogProps {
   title: string;
-  isOpen: boolean;
   onClose: () => void;
   children: ReactNode;
   className?: string;
 }
 
 /**
- * A modal dialog. The browser traps the focus, closes it on Escape and restores the focus. The
- * control with `data-autofocus` gets the focus first.
+ * A modal dialog, open while it is rendered. The browser traps the focus, closes it on Escape and
+ * restores the focus. The control with `data-autofocus` gets the focus first.
  */
-export function Dialog({ title, isOpen, onClose, children, className }: DialogProps) {
-  const dialog = useRef<HTMLDialogElement>(null);
+export function Dialog({ title, onClose, children, className }: DialogProps) {
+  const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
-    dialog.current?.[isOpen ? 'showModal' : 'close']();
+  useLayoutEffect(() => {
+    const dialog = ref.current!;
+    dialog.showModal();
     // Without this the browser focuses the first button, which closes the dialog.
-    dialog.current?.querySelector<HTMLElement>('[data-autofocus]')?.focus();
-  }, [isOpen]);
+    dialog.querySelector<HTMLElement>('[data-autofocus]')?.focus();
+    // A dialog that is removed while it is open does not restore the focus.
+    return () => dialog.close();
+  }, []);
   return (
     <dialog
-      ref={dialog}
+      ref={ref}
       aria-labelledby={titleId}
-      onClose={onClose}
-      onClick={(event) => event.target === dialog.current && onClose()}
+      // Strict mode closes the dialog and opens it again.
+      onClose={() => ref.current?.open || onClose()}
+      onClick={(event) => event.target === ref.current && onClose()}
       className={cn(
         'm-auto max-h-[85dvh] w-[min(36rem,calc(100vw-2rem))] rounded-lg border bg-card p-0 text-foreground shadow-xl backdrop:bg-black/50',
         className,
       )}
     >
-      {isOpen && (
-        <div className="p-5">
-          <header className="mb-4 flex items-center justify-between gap-4">
-            <h2 id={titleId} className="text-base font-semibold">
-              {title}
-            </h2>
-            <Button variant="ghost" size="icon" onClick={onClose} aria-label="Close">
-              <X />
-            </Button>
-          </header>
-          {children}
-        </div>
-      )}
+      <div className="p-5">
+        <header className="mb-4 flex items-center justify-between gap-4">
+          <h2 id={titleId} className="text-base font-semibold">
+            {title}
+          </h2>
+          <Button variant="ghost" size="icon" onClick={onClose} aria-label="Close">
+            <X />
+          </Button>
+        </header>
+        {children}
+      </div>
     </dialog>
   );
 }

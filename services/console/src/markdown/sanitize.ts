@@ -1,14 +1,8 @@
 import DOMPurify from 'dompurify';
-import { Marked, Tokenizer, type Tokens } from 'marked';
+import { Marked, Renderer, Tokenizer, type Tokens } from 'marked';
 
-const ESCAPES: Readonly<Record<string, string>> = {
-  '<': '&lt;',
-  '>': '&gt;',
-  '&': '&amp;',
-  '"': '&quot;',
-};
 const escapeText = (text: string): string =>
-  text.replaceAll(/[<>&"]/g, (character) => ESCAPES[character]!);
+  Renderer.prototype.text.call(undefined, { type: 'text', raw: text, text });
 
 /** Lists and quotations that are nested deeper are shown as text. */
 const MAX_NESTING = 50;

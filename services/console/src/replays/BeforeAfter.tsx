@@ -1,6 +1,6 @@
 import { formatCount } from '../components/Chart.tsx';
-import { Card } from '../components/layout.tsx';
-import { DataTable } from '../components/tables.tsx';
+import { Card, DataTable } from '../components/view.tsx';
+import { showCost } from '../usage/UsageTable.tsx';
 import type { Replay, ReplayTurn } from './replayQueries.ts';
 
 type Took = Replay['sums']['recorded'] | ReplayTurn['recorded'];
@@ -11,8 +11,6 @@ const NUMBERS = [
   ['All tokens', ({ tokens }: Took) => tokens?.total],
   ['Latency (ms)', ({ duration_ms }: Took) => duration_ms],
 ] as const;
-
-const costOf = ({ cost }: Took): string => (cost ? `${cost.amount} ${cost.currency}` : '–');
 
 function formatChange(before = NaN, after = NaN): string {
   const percent = Math.round((after / before - 1) * 100);
@@ -26,7 +24,7 @@ export function BeforeAfter({ before, after }: { before: Took; after: Took | und
     const shown = values.map((value) => (value === undefined ? '–' : formatCount(value)));
     return { key: name, cells: [name, ...shown, formatChange(...values)] };
   });
-  const cost = { key: 'cost', cells: ['Cost', costOf(before), after ? costOf(after) : '–', ''] };
+  const cost = { key: 'cost', cells: ['Cost', showCost(before.cost), showCost(after?.cost), ''] };
   return (
     <Card>
       <DataTable

@@ -1,17 +1,14 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useDeferredValue, useState, type FormEvent, type ReactNode } from 'react';
-import { modelsQuery } from '../agents/agentQueries.ts';
+import { modelsQuery, useAgentNames } from '../agents/agentQueries.ts';
 import { api, dataOf, pageOf, type Schema } from '../api/client.ts';
 import { newIdempotencyKey } from '../api/idempotencyKey.ts';
 import { toCurl } from '../api/requestLog.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, CopyButton } from '../components/Button.tsx';
 import { formatCount } from '../components/Chart.tsx';
-import { CopyButton } from '../components/CopyButton.tsx';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
-import { Card, View } from '../components/layout.tsx';
-import { ErrorState } from '../components/states.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
+import { Card, ErrorState, View } from '../components/view.tsx';
 import { filterOf, toReplayBody, type ReplayForm } from './replayForm.ts';
 
 const route = getRouteApi('/replays/new');
@@ -63,7 +60,7 @@ export function NewReplayView() {
   const { session = '', turn } = route.useSearch();
   const navigate = useNavigate();
   const client = useQueryClient();
-  const agents = useAgents().map((agent) => [agent.agent_id, agent.name] as const);
+  const agents = useAgentNames();
   const models = useQuery(modelsQuery).data ?? [];
   const [key, setKey] = useState(newIdempotencyKey);
   const [form, setForm] = useState<ReplayForm>({

@@ -1,12 +1,20 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Badge, Card, View } from '../components/layout.tsx';
-import { Alert, EmptyState, Loaded } from '../components/states.tsx';
-import { DataTable, Facts } from '../components/tables.tsx';
+import {
+  Alert,
+  Badge,
+  Card,
+  DataTable,
+  EmptyState,
+  Facts,
+  Loaded,
+  View,
+} from '../components/view.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
+import { SessionLink } from '../sessions/SessionLink.tsx';
 import { isForView, useKeyDown } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { StatusBadge } from './ReplaysView.tsx';
@@ -42,14 +50,9 @@ function Verdict({ sessionId }: { sessionId: string }) {
 }
 
 const TurnLink = ({ id, label }: { id: TurnId; label: string }) => (
-  <Link
-    to="/sessions/$sessionId"
-    params={{ sessionId: id.session_id }}
-    search={{ turn: id.turn }}
-    className="text-primary underline"
-  >
+  <SessionLink id={id.session_id} search={{ turn: id.turn }} className="text-primary underline">
     {label}
-  </Link>
+  </SessionLink>
 );
 
 const callsText = (calls: readonly Schema<'ToolCall'>[] | undefined): string =>
@@ -140,12 +143,10 @@ export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
   const { replay_id: replayId, settings } = replay;
   const navigate = useNavigate();
   const query = useQuery(comparedTurnQuery(replayId, id));
-  const listed = useInfiniteQuery(turnsQuery(replayId, filter)).data?.pages.flatMap(
-    (page) => page.rows,
-  );
-  const at = listed?.findIndex((each) => formatTurnId(each) === formatTurnId(id)) ?? -1;
+  const { data: listed = [] } = useInfiniteQuery(turnsQuery(replayId, filter));
+  const at = listed.findIndex((each) => formatTurnId(each) === formatTurnId(id));
   const neighbours: Record<string, TurnId | undefined> =
-    at < 0 ? {} : { k: listed![at - 1], j: listed![at + 1] };
+    at < 0 ? {} : { k: listed[at - 1], j: listed[at + 1] };
   const go = (to?: TurnId): void =>
     void navigate({
       to: '/replays/$replayId',

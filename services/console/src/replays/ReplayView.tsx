@@ -1,16 +1,12 @@
 import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { Button, LinkButton } from '../components/Button.tsx';
 import { Chart, formatCount, TOKEN_SERIES, type ChartSeries } from '../components/Chart.tsx';
-import { Badge, Card, View } from '../components/layout.tsx';
-import { Alert, EmptyState, Loaded } from '../components/states.tsx';
-import { Facts } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
+import { Alert, Badge, Card, EmptyState, Facts, Loaded, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
-import { describeReplacements, OUTCOMES, Progress, StatusBadge } from './ReplaysView.tsx';
+import { OUTCOMES, Progress, Replacements, StatusBadge } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
 import { replayQuery, turnsQuery, useReplayProgress, type ShownReplay } from './replayQueries.ts';
 import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './search.ts';
@@ -54,34 +50,29 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
 function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter }) {
   const { replay_id: replayId, status, sums } = replay;
   const query = useInfiniteQuery(turnsQuery(replayId, filter));
-  const { data, refetch } = query;
-  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
-  const rows = data.pages.flatMap((page) => page.rows);
   const again = status === 'running' && (
-    <Button variant="outline" size="small" onClick={() => void refetch()}>
+    <Button variant="outline" size="small" onClick={() => void query.refetch()}>
       Show the turns compared meanwhile
     </Button>
   );
-  if (rows.length === 0)
-    return (
-      <EmptyState title="No such turns" action={again}>
-        {sums.turns.changed === 0 && 'No answer has changed. '}
-        Choose other turns above.
-      </EmptyState>
-    );
   return (
     <>
-      {again}
+      {(query.data ?? []).length > 0 && again}
       <VirtualList
         label="Turns"
-        rows={rows}
-        idOf={formatTurnId}
-        rowHeight={44}
         query={query}
+        idOf={formatTurnId}
+        estimate={44}
         className="max-h-[70dvh] rounded-lg border bg-card"
+        empty={
+          <EmptyState title="No such turns" action={again}>
+            {sums.turns.changed === 0 && 'No answer has changed. '}
+            Choose other turns above.
+          </EmptyState>
+        }
       >
         {(turn) => (
-          <div className="flex flex-wrap items-center gap-x-3 gap-y-1 px-4 py-2.5 md:flex-nowrap">
+          <div className="flex flex-wrap items-center gap-x-3 gap-y-1 border-b px-4 py-2.5 hover:bg-muted/60 md:flex-nowrap">
             <Link
               to="/replays/$replayId"
               params={{ replayId }}
@@ -110,7 +101,6 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
 export function ReplayView() {
   const { replayId } = route.useParams();
   const { only: filter = 'changed', compared } = route.useSearch();
-  const agents = useAgents();
   const client = useQueryClient();
   const shown = useQuery(replayQuery(replayId));
   const replay = shown.data;
@@ -136,7 +126,7 @@ export function ReplayView() {
   });
   return (
     <View
-      title={describeReplacements(replay.replacements, agents)}
+      title={<Replacements of={replay.replacements} />}
       description={
         <span className="flex flex-wrap items-center gap-2">
           <StatusBadge status={replay.status} /> {replay.code} started{' '}
@@ -175,19 +165,20 @@ export function ReplayView() {
         </div>
         <nav aria-label="Turns to show" className="flex flex-wrap gap-1">
           {TURN_FILTERS.map((only) => (
-            <Button key={only} variant={only === filter ? 'outline' : 'ghost'} size="small" asChild>
-              <Link
-                to="/replays/$replayId"
-                params={{ replayId }}
-                search={{ only }}
-                aria-current={only === filter ? 'true' : 'false'}
-                replace
-              >
-                <span className="capitalize">{only.replace('_', ' ')}</span>
-                {only !== 'all' &&
-                  formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
-              </Link>
-            </Button>
+            <LinkButton
+              key={only}
+              variant={only === filter ? 'outline' : 'ghost'}
+              size="small"
+              to="/replays/$replayId"
+              params={{ replayId }}
+              search={{ only }}
+              aria-current={only === filter ? 'true' : 'false'}
+              replace
+            >
+              <span className="capitalize">{only.replace('_', ' ')}</span>
+              {only !== 'all' &&
+                formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
+            </LinkButton>
           ))}
         </nav>
         <TurnList key={filter} replay={replay} filter={filter} />

@@ -1,14 +1,11 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
-import type { Schema } from '../api/client.ts';
-import { Button } from '../components/Button.tsx';
+import { LinkButton } from '../components/Button.tsx';
 import { formatCount, type ChartSeries } from '../components/Chart.tsx';
-import { Badge, View } from '../components/layout.tsx';
-import { EmptyState, Loaded } from '../components/states.tsx';
-import { Time } from '../components/Time.tsx';
+import { Badge, EmptyState, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
-import { agentName, useAgents } from '../sessions/useAgents.ts';
+import { useAgentNames } from '../agents/agentQueries.ts';
 import { replaysQuery, type Replay, type ReplayTurn } from './replayQueries.ts';
 
 const COLUMNS =
@@ -38,12 +35,11 @@ export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn[
 );
 
 /** The replacements of a replay, in words. */
-export function describeReplacements(
-  { agent_id, agent_revision: revision, model, instruction }: Replay['replacements'],
-  agents: readonly Schema<'Agent'>[],
-): string {
+export function Replacements({ of }: { of: Replay['replacements'] }) {
+  const { agent_id, agent_revision: revision, model, instruction } = of;
+  const agents = useAgentNames();
   const parts = [
-    agent_id && agentName(agents, agent_id),
+    agent_id && (agents.get(agent_id) ?? agent_id),
     revision !== undefined && `revision ${revision}`,
     model && `model ${model}`,
     instruction && 'another instruction',
@@ -67,56 +63,48 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
   );
 }
 
-function ReplayList() {
-  const agents = useAgents();
-  const query = useInfiniteQuery(replaysQuery);
-  const { data } = query;
-  if (!data) return <Loaded query={query}>{() => null}</Loaded>;
-  if (data.pages[0]?.rows.length === 0)
-    return (
+const ReplayList = () => (
+  <VirtualList
+    label="Replays"
+    query={useInfiniteQuery(replaysQuery)}
+    idOf={({ replay_id }) => replay_id}
+    estimate={56}
+    className="h-full"
+    empty={
       <EmptyState title="No replays yet">
         A replay runs recorded sessions again, for example with another model or instruction, and
         compares the answers. The recorded sessions do not change.
       </EmptyState>
-    );
-  return (
-    <VirtualList
-      label="Replays"
-      rows={data.pages.flatMap(({ rows }) => rows)}
-      idOf={({ replay_id }) => replay_id}
-      rowHeight={56}
-      query={query}
-      className="h-full"
-    >
-      {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
-        <div className={`${COLUMNS} px-4 py-2 md:px-6`}>
-          <div className="min-w-0 text-xs text-muted-foreground">
-            <Link
-              to="/replays/$replayId"
-              params={{ replayId }}
-              className={`${ROW_LINK} text-sm text-foreground`}
-            >
-              {describeReplacements(replacements, agents)}
-            </Link>
-            <span className="block truncate">{replayId}</span>
-          </div>
-          <span>
-            <StatusBadge status={status} />
-          </span>
-          <Progress turns={turns} />
-          <span className="flex gap-3 text-xs tabular-nums md:contents">
-            {OUTCOMES.slice(0, 3).map(([key]) => (
-              <span key={key}>
-                {formatCount(turns[key])} {key}
-              </span>
-            ))}
-          </span>
-          <Time value={created_at} className="text-xs text-muted-foreground md:text-right" />
+    }
+  >
+    {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
+      <div className={`${COLUMNS} border-b px-4 py-2 hover:bg-muted/60 md:px-6`}>
+        <div className="min-w-0 text-xs text-muted-foreground">
+          <Link
+            to="/replays/$replayId"
+            params={{ replayId }}
+            className={`${ROW_LINK} text-sm text-foreground`}
+          >
+            <Replacements of={replacements} />
+          </Link>
+          <span className="block truncate">{replayId}</span>
         </div>
-      )}
-    </VirtualList>
-  );
-}
+        <span>
+          <StatusBadge status={status} />
+        </span>
+        <Progress turns={turns} />
+        <span className="flex gap-3 text-xs tabular-nums md:contents">
+          {OUTCOMES.slice(0, 3).map(([key]) => (
+            <span key={key}>
+              {formatCount(turns[key])} {key}
+            </span>
+          ))}
+        </span>
+        <Time value={created_at} className="text-xs text-muted-foreground md:text-right" />
+      </div>
+    )}
+  </VirtualList>
+);
 
 /** The replays of the account, newest first. */
 export const ReplaysView = () => (
@@ -124,11 +112,9 @@ export const ReplaysView = () => (
     title="Replays"
     description="Recorded sessions that ran again, and how the answers compare."
     actions={
-      <Button asChild>
-        <Link to="/replays/new">
-          <Plus aria-hidden /> New replay
-        </Link>
-      </Button>
+      <LinkButton to="/replays/new">
+        <Plus aria-hidden /> New replay
+      </LinkButton>
     }
     className="overflow-hidden p-0 md:p-0"
   >

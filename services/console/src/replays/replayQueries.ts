@@ -1,6 +1,6 @@
 import { infiniteQueryOptions, queryOptions, useQueryClient } from '@tanstack/react-query';
 import { useEffect } from 'react';
-import { api, dataOf, pageOf, readEvents, type Schema } from '../api/client.ts';
+import { api, dataOf, pageOf, readEvents, rowsQuery, type Schema } from '../api/client.ts';
 import { cursorBefore, type TurnFilter, type TurnId } from './search.ts';
 
 export type Replay = Schema<'Replay'>;
@@ -17,13 +17,9 @@ const LONGEST_PAUSE_MS = 15_000;
 
 /** The replays of the account, page by page, newest first. */
 export const replaysQuery = infiniteQueryOptions({
-  queryKey: ['replays', 'list'],
-  queryFn: ({ pageParam }) => {
-    const query = { limit: PAGE_REPLAYS, ...(pageParam && { after: pageParam }) };
-    return pageOf(api.GET('/v1/replays', { params: { query } }));
-  },
-  initialPageParam: '',
-  getNextPageParam: ({ next }) => next,
+  ...rowsQuery(['replays', 'list'], (after) =>
+    pageOf(api.GET('/v1/replays', { params: { query: { limit: PAGE_REPLAYS, ...after } } })),
+  ),
   refetchInterval: ({ state }) =>
     state.data?.pages.some(({ rows }) => rows.some(({ status }) => status === 'running'))
       ? LIST_MS
@@ -44,16 +40,10 @@ export const replayQuery = (replayId: string) =>
 
 /** The compared turns with one outcome, page by page, in the order of their sessions. */
 export const turnsQuery = (replayId: string, filter: TurnFilter) =>
-  infiniteQueryOptions({
-    queryKey: ['replays', replayId, 'turns', filter],
-    queryFn: async ({ pageParam: after }) => {
-      const only = filter === 'all' ? {} : { only: filter };
-      const query = { limit: PAGE_TURNS, ...only, ...(after && { after }) };
-      const { data, response } = await readReplay(replayId, query);
-      return pageOf(Promise.resolve({ data: { data: data!.data.turns }, response }));
-    },
-    initialPageParam: '',
-    getNextPageParam: ({ next }) => next,
+  rowsQuery(['replays', replayId, 'turns', filter], async (after) => {
+    const only = filter === 'all' ? {} : { only: filter };
+    const { data, response } = await readReplay(replayId, { limit: PAGE_TURNS, ...only, ...after });
+    return pageOf(Promise.resolve({ data: { data: data!.data.turns }, response }));
   });
 
 /** One compared turn; null if the replay has not compared it. */

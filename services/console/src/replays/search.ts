@@ -1,3 +1,5 @@
+import { defined, searchNumber, type Search } from '../components/searchParams.ts';
+
 /** Which turns of a replay the list shows, the first one unless an address says otherwise. */
 export const TURN_FILTERS = [
   'changed',
@@ -15,8 +17,6 @@ export interface TurnId {
   turn: number;
 }
 
-type Search = Readonly<Record<string, unknown>>;
-
 export const formatTurnId = ({ session_id, turn }: TurnId): string => `${session_id}.${turn}`;
 
 /** The turn of an address; undefined if it names none. */
@@ -30,22 +30,15 @@ export const cursorBefore = ({ session_id, turn }: TurnId): string =>
   `${session_id}.${String(turn - 1).padStart(10, '0')}`;
 
 /** The part of an address that says what of a replay is shown; `compared` as `session_….12`. */
-export function parseReplaySearch({ only, compared }: Search): {
-  only?: TurnFilter;
-  compared?: string;
-} {
-  const filter = TURN_FILTERS.find((each) => each === only);
-  return {
-    ...(filter && { only: filter }),
-    ...(parseTurnId(compared) && { compared: String(compared) }),
-  };
-}
+export const parseReplaySearch = ({ only, compared }: Search) =>
+  defined({
+    only: TURN_FILTERS.find((each) => each === only),
+    compared: parseTurnId(compared) && String(compared),
+  });
 
 /** The initial values of the form of a new replay; `turn` is the first one to replay. */
-export const parseNewReplaySearch = ({
-  session,
-  turn,
-}: Search): { session?: string; turn?: number } => ({
-  ...(typeof session === 'string' && { session }),
-  ...(Number.isSafeInteger(turn) && { turn: Number(turn) }),
-});
+export const parseNewReplaySearch = ({ session, turn }: Search) =>
+  defined({
+    session: typeof session === 'string' ? session : undefined,
+    turn: searchNumber(turn, 1),
+  });

@@ -1,19 +1,24 @@
+import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Search, SlidersHorizontal } from 'lucide-react';
 import { useEffect, useEffectEvent, useState } from 'react';
 import { Button } from '../components/Button.tsx';
 import { Input, Select, TextField } from '../components/Field.tsx';
 import type { SessionFilters } from './search.ts';
-import { useAgents } from './useAgents.ts';
+import { useAgentNames } from '../agents/agentQueries.ts';
 
 const TYPING_MS = 300;
 const MOST_LABELS = 8;
-const STATUSES = { '': 'Any status', running: 'Running', idle: 'Idle' };
-const OUTCOMES = {
-  '': 'Any outcome',
-  completed: 'With a completed turn',
-  failed: 'With a failed turn',
-  interrupted: 'With an interrupted turn',
-};
+const STATUSES = [
+  ['', 'Any status'],
+  ['running', 'Running'],
+  ['idle', 'Idle'],
+] as const;
+const OUTCOMES = [
+  ['', 'Any outcome'],
+  ['completed', 'With a completed turn'],
+  ['failed', 'With a failed turn'],
+  ['interrupted', 'With an interrupted turn'],
+] as const;
 const TIMES = [
   ['created_from', 'Began at or after'],
   ['created_to', 'Began before'],
@@ -50,14 +55,12 @@ function useTyped(applied: string, apply: (text: string) => void) {
 const labelsOf = (text: string): string[] => text.split(/\s*,\s*(?=[a-z0-9._-]+:)/).filter(Boolean);
 const isLabel = (text: string): boolean => /^[a-z0-9._-]+:./.test(text);
 
-interface FilterBarProps {
-  filters: SessionFilters;
-  onChange: (filters: SessionFilters) => void;
-}
-
 /** The search field and the filters of the list; each is part of the address. */
-export function SessionFilterBar({ filters, onChange }: FilterBarProps) {
-  const agents = useAgents();
+export function SessionFilterBar() {
+  const filters = useSearch({ from: '/sessions' });
+  const navigate = useNavigate({ from: '/sessions' });
+  const onChange = (search: SessionFilters): void => void navigate({ search, replace: true });
+  const agents = useAgentNames();
   const countMore = MORE.filter((name) => filters[name] !== undefined).length;
   const [isOpen, setOpen] = useState(countMore > 0);
   /** Sets one filter; an empty value removes it. */
@@ -70,17 +73,11 @@ export function SessionFilterBar({ filters, onChange }: FilterBarProps) {
     const labels = labelsOf(text);
     if (labels.every(isLabel)) set('label', labels.slice(0, MOST_LABELS));
   });
-  const { agent_id } = filters;
+  const { agent_id: chosen = '' } = filters;
+  // The agent of an address may have no known name.
+  const named = new Map([['', 'All agents'], [chosen, chosen || 'All agents'], ...agents]);
   const choices = [
-    [
-      'agent_id',
-      'Agent',
-      {
-        '': 'All agents',
-        ...(agent_id !== undefined && { [agent_id]: agent_id }),
-        ...Object.fromEntries(agents.map((agent) => [agent.agent_id, agent.name])),
-      },
-    ],
+    ['agent_id', 'Agent', [...named]],
     ['status', 'Status', STATUSES],
     ['outcome', 'Outcome', OUTCOMES],
   ] as const;
@@ -109,14 +106,9 @@ export function SessionFilterBar({ filters, onChange }: FilterBarProps) {
             aria-label={title}
             className="w-auto max-w-48 flex-1 sm:flex-none"
             value={filters[name] ?? ''}
+            options={options}
             onChange={({ target }) => set(name, target.value)}
-          >
-            {Object.entries(options).map(([value, shown]) => (
-              <option key={value} value={value}>
-                {shown}
-              </option>
-            ))}
-          </Select>
+          />
         ))}
         <Button variant="outline" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <SlidersHorizontal aria-hidden /> More filters{countMore > 0 && ` (${countMore})`}

@@ -1,10 +1,9 @@
-import { Link } from '@tanstack/react-router';
 import { memo } from 'react';
 import type { Schema } from '../api/client.ts';
 import { cn } from '../components/classNames.ts';
-import { Badge } from '../components/layout.tsx';
-import { Time } from '../components/Time.tsx';
-import { agentName } from './useAgents.ts';
+import { Badge, Time } from '../components/view.tsx';
+import { SessionLink } from './SessionLink.tsx';
+import { useAgentNames } from '../agents/agentQueries.ts';
 
 /** The columns of the list on a wide screen. */
 export const COLUMNS =
@@ -15,15 +14,10 @@ const MOST_MATCHES = 5;
 /** The end of an id, which tells ids of the same day apart. */
 export const shortId = (id: string): string => `…${id.slice(-8)}`;
 
-interface SessionRowProps {
-  session: Schema<'ListedSession'>;
-  agents: readonly Schema<'Agent'>[];
-}
-
 /** A session in the list. The whole row opens it. */
-export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
+export const SessionRow = memo(({ session }: { session: Schema<'ListedSession'> }) => {
+  const agents = useAgentNames();
   const { session_id, title, turn_count, matches = [] } = session;
-  const params = { sessionId: session_id };
   return (
     <div
       className={cn(
@@ -32,9 +26,8 @@ export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
       )}
     >
       <div className="flex min-w-0 items-center gap-2">
-        <Link
-          to="/sessions/$sessionId"
-          params={params}
+        <SessionLink
+          id={session_id}
           preload={false}
           className={cn(
             'min-w-0 truncate after:absolute after:inset-0',
@@ -42,17 +35,16 @@ export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
           )}
         >
           {title ?? `Session ${shortId(session_id)}`}
-        </Link>
+        </SessionLink>
         {matches.slice(0, MOST_MATCHES).map((turn) => (
-          <Link
+          <SessionLink
             key={turn}
-            to="/sessions/$sessionId"
-            params={params}
+            id={session_id}
             search={{ turn }}
             className="relative z-10 shrink-0 rounded-md border px-1.5 py-0.5 text-xs text-primary hover:bg-muted"
           >
             turn {turn}
-          </Link>
+          </SessionLink>
         ))}
         {session.forked_from && <Badge>Fork</Badge>}
         <span className="hidden min-w-0 flex-1 basis-0 gap-1 overflow-hidden lg:flex">
@@ -69,7 +61,7 @@ export const SessionRow = memo(({ session, agents }: SessionRowProps) => {
       </div>
       <div className="contents tabular-nums max-md:flex max-md:items-center max-md:gap-3 max-md:text-xs">
         <span className="truncate max-md:flex-1 md:text-foreground">
-          {agentName(agents, session.agent_id)}
+          {agents.get(session.agent_id) ?? session.agent_id}
         </span>
         <span className="md:text-right md:text-foreground">
           {turn_count}

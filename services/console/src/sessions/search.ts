@@ -1,4 +1,4 @@
-type Search = Readonly<Record<string, unknown>>;
+import { defined, searchNumber, searchText, type Search } from '../components/searchParams.ts';
 
 const TEXT_FILTERS = [
   'q',
@@ -19,23 +19,12 @@ export interface SessionFilters extends Partial<Record<(typeof TEXT_FILTERS)[num
   label?: string[];
 }
 
-/** The text of a value that the router may have read as a number. */
-const textOf = (value: unknown): string | undefined =>
-  typeof value === 'number' || typeof value === 'string' ? String(value) || undefined : undefined;
-
-const numberOf = (value: unknown, least: number): number | undefined =>
-  Number.isSafeInteger(value) && (value as number) >= least ? (value as number) : undefined;
-
-/** The object without its undefined members. */
-const defined = <Members extends object>(members: Members): Members =>
-  Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Members;
-
 /** The filters in an address. Omits values that no filter has. */
 export function parseListSearch(search: Search): SessionFilters {
   const { label, status, outcome } = search;
-  const labels = (Array.isArray(label) ? label : [label]).flatMap((each) => textOf(each) ?? []);
+  const labels = (Array.isArray(label) ? label : [label]).flatMap((each) => searchText(each) ?? []);
   return defined({
-    ...Object.fromEntries(TEXT_FILTERS.map((name) => [name, textOf(search[name])])),
+    ...Object.fromEntries(TEXT_FILTERS.map((name) => [name, searchText(search[name])])),
     status: STATUSES.find((each) => each === status),
     outcome: OUTCOMES.find((each) => each === outcome),
     label: labels.length > 0 ? labels : undefined,
@@ -52,11 +41,11 @@ export interface SessionSearch {
 
 /** The parts of a session's address. An event is shown in the event history. */
 export function parseSessionSearch({ tab, turn, event }: Search): SessionSearch {
-  const revision = numberOf(event, 0);
+  const revision = searchNumber(event, 0);
   const shown = revision === undefined ? tab : 'events';
   return defined({
     tab: shown === 'events' || shown === 'timeline' ? shown : undefined,
-    turn: numberOf(turn, 1),
+    turn: searchNumber(turn, 1),
     event: revision,
   } as SessionSearch);
 }

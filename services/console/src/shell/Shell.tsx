@@ -79,9 +79,9 @@ export function Shell() {
       <main id="content" tabIndex={-1} className="min-h-0 min-w-0 flex-1 outline-none">
         <Outlet />
       </main>
-      <CommandPalette isOpen={dialog === 'palette'} onClose={closeDialog} />
-      <RequestLogDialog isOpen={dialog === 'requests'} onClose={closeDialog} />
-      <ShortcutsDialog isOpen={dialog === 'shortcuts'} onClose={closeDialog} />
+      {dialog === 'palette' && <CommandPalette onClose={closeDialog} />}
+      {dialog === 'requests' && <RequestLogDialog onClose={closeDialog} />}
+      {dialog === 'shortcuts' && <ShortcutsDialog onClose={closeDialog} />}
     </div>
   );
 }

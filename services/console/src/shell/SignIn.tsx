@@ -1,4 +1,4 @@
-import { useState, type FormEvent } from 'react';
+import { useActionState, useState } from 'react';
 import { readApiError } from '../api/apiError.ts';
 import { setApiKey } from '../api/apiKey.ts';
 import { Button } from '../components/Button.tsx';
@@ -34,20 +34,15 @@ export async function redeemSignInCode(): Promise<void> {
 /** Signs in with an API key, which is kept until the tab is closed. */
 export function SignIn({ problem }: { problem: string | undefined }) {
   const [key, setKey] = useState('');
-  const [error, setError] = useState(problem);
-  const [isChecking, setChecking] = useState(false);
-  const signIn = async (event: FormEvent): Promise<void> => {
-    event.preventDefault();
+  const [error, signIn, isChecking] = useActionState(async () => {
     const trimmed = key.trim();
-    setChecking(true);
     const found = trimmed === '' ? 'Enter an API key.' : await problemOf(trimmed);
-    setChecking(false);
-    setError(found);
     if (found === undefined) setApiKey(trimmed);
-  };
+    return found;
+  }, problem);
   return (
     <main className="grid h-full place-items-center p-4">
-      <form onSubmit={(event) => void signIn(event)} className="grid w-full max-w-sm gap-5">
+      <form action={signIn} className="grid w-full max-w-sm gap-5">
         <div className="grid gap-1">
           <h1 className="text-xl font-semibold">Turnlog</h1>
           <p className="text-muted-foreground">Sign in with an API key.</p>

@@ -1,12 +1,12 @@
 import { useNavigate } from '@tanstack/react-router';
-import { useEffect, useEffectEvent, useRef } from 'react';
+import { useEffect, useEffectEvent, useRef, type RefObject } from 'react';
 import { VIEWS } from './navigation.ts';
 
 /** `g` waits this long for the key of a view. */
 const CHORD_MS = 1_000;
 
 /** Whether a key goes into a text rather than to the view. */
-export const isTyping = (target: EventTarget | null): boolean =>
+const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName));
 
@@ -48,5 +48,28 @@ export function useShortcuts(actions: { onPalette: () => void; onHelp: () => voi
       document.querySelector<HTMLElement>('[data-search]')?.focus();
     }
     if (event.key === 'g') chordStarted.current = event.timeStamp;
+  });
+}
+
+/**
+ * `j` and `k` move the focus to the first link of the next and the previous entry of a list, whose
+ * entries have their number as `data-index`. `show` scrolls to an entry that is not rendered yet.
+ */
+export function useListKeys(
+  list: RefObject<HTMLElement | null>,
+  count: number,
+  show: (index: number) => void = () => undefined,
+): void {
+  useKeyDown((event) => {
+    const step = { j: 1, k: -1 }[event.key];
+    if (step === undefined || count === 0 || !isForView(event)) return;
+    const entry = document.activeElement?.closest<HTMLElement>('[data-index]');
+    const isWithin = entry && list.current?.contains(entry);
+    const index = isWithin ? Number(entry.dataset['index']) + step : 0;
+    const next = Math.min(Math.max(index, 0), count - 1);
+    show(next);
+    requestAnimationFrame(() =>
+      list.current?.querySelector<HTMLElement>(`[data-index="${next}"] a`)?.focus(),
+    );
   });
 }

@@ -1,12 +1,8 @@
-import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useQuery, type QueryFunctionContext, type UseQueryResult } from '@tanstack/react-query';
 import { ApiError } from '../api/apiError.ts';
 import { api, apiFetch, dataOf } from '../api/client.ts';
-import { Badge, Card, View } from '../components/layout.tsx';
+import { Badge, Card, DataTable, Facts, Loaded, Time, View } from '../components/view.tsx';
 import { formatBytes, LimitUse } from '../components/LimitUse.tsx';
-import { Loaded } from '../components/states.tsx';
-import { DataTable, Facts } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
 import { formatDuration } from '../sessions/session/format.ts';
 import { StorageUse } from '../usage/StorageUse.tsx';
 import { partsOf, problemsOf, type HealthReport } from './healthParts.ts';
@@ -15,10 +11,17 @@ import { processFigures, type MetricsRead } from './processFigures.ts';
 
 const REFRESH_MS = 3_000;
 
-async function readMetrics(): Promise<MetricsRead> {
+interface Reads {
+  now: MetricsRead;
+  before: MetricsRead | undefined;
+}
+
+/** Reads the metrics beside those of the latest read, which rates need. */
+async function readMetrics({ client, queryKey }: QueryFunctionContext): Promise<Reads> {
   const headers = { accept: 'application/openmetrics-text; version=1.0.0' };
   const response = await apiFetch(new Request(new URL('/metrics', location.origin), { headers }));
-  return { metrics: parseMetrics(await response.text()), at: Date.now() };
+  const now = { metrics: parseMetrics(await response.text()), at: Date.now() };
+  return { now, before: client.getQueryData<Reads>(queryKey)?.now };
 }
 
 /** True for an error that another try won’t change: a missing scope, or metrics on another port. */
@@ -66,7 +69,7 @@ function Health({ health }: { health: HealthReport }) {
   );
 }
 
-function ProcessFacts({ now, before }: { now: MetricsRead; before: MetricsRead | undefined }) {
+function ProcessFacts({ now, before }: Reads) {
   const { delayMs, cores, startedAt, ...memory } = processFigures(now, before);
   return (
     <Facts
@@ -117,11 +120,6 @@ export function SystemView() {
     refetchInterval: ({ state }) => (isClosed(state.error) ? false : REFRESH_MS),
     structuralSharing: false,
   });
-  const reads = useRef<MetricsRead[]>([]);
-  useEffect(() => {
-    if (metrics.data) reads.current = [metrics.data, ...reads.current].slice(0, 2);
-  }, [metrics.data]);
-  const before = reads.current.find((read) => read !== metrics.data);
   const { data, isError } = health;
   const status = isError ? 'not ready' : data?.status;
   const tone = isError ? 'destructive' : status === 'ready' ? 'success' : 'warning';
@@ -142,7 +140,7 @@ export function SystemView() {
         </Loaded>
         <div className="grid grid-cols-[minmax(0,1fr)] items-start gap-4 lg:grid-cols-2">
           <Card title="Process">
-            <Loaded query={metrics}>{(now) => <ProcessFacts now={now} before={before} />}</Loaded>
+            <Loaded query={metrics}>{(reads) => <ProcessFacts {...reads} />}</Loaded>
           </Card>
           <StorageUse title="Quotas of your account" />
         </div>
@@ -151,7 +149,7 @@ export function SystemView() {
             Requests beyond a limit wait, or are rejected with 429 or 503.
           </p>
           <Loaded query={metrics} skeleton="h-96">
-            {({ metrics: samples }) => <Limits metrics={samples} />}
+            {({ now }) => <Limits metrics={now.metrics} />}
           </Loaded>
         </Card>
       </div>

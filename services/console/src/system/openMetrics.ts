@@ -11,6 +11,9 @@ const LINE = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)/;
 const LABEL = /([a-zA-Z_]\w*)="((?:[^"\\]|\\.)*)"(?:,|$)/g;
 const NUMBERS: Readonly<Record<string, number>> = { '+Inf': Infinity, '-Inf': -Infinity };
 
+/** A number as metrics write it; NaN for any other text. */
+export const numberIn = (text = ''): number => NUMBERS[text] ?? Number(text);
+
 const unescape = (text: string): string =>
   text.replace(/\\(.)/g, (_, char: string) => (char === 'n' ? '\n' : char));
 
@@ -24,7 +27,7 @@ export function parseMetrics(text: string): MetricSamples {
     if (line.startsWith('#')) continue;
     // An exemplar has labels, too.
     const [, name, written = '', number = ''] = LINE.exec(line.split(' # ')[0]!) ?? [];
-    const value = NUMBERS[number] ?? Number(number);
+    const value = numberIn(number);
     if (name === undefined || Number.isNaN(value)) continue;
     const pairs = [...written.matchAll(LABEL)];
     const labels = Object.fromEntries(pairs.map(([, label, quoted]) => [label, unescape(quoted!)]));

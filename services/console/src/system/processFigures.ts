@@ -1,4 +1,4 @@
-import { valueOf, type MetricSamples } from './openMetrics.ts';
+import { numberIn, valueOf, type MetricSamples } from './openMetrics.ts';
 
 /** MetricSamples, and when they were read, in milliseconds. */
 export interface MetricsRead {
@@ -15,10 +15,7 @@ const growth = (before: number | undefined, now: number): number =>
 
 const bucketsOf = (metrics: MetricSamples): Map<number, number> =>
   new Map(
-    (metrics.get(`${DELAY}_bucket`) ?? []).map(({ labels, value }) => {
-      const bound = labels['le'] ?? '';
-      return [bound === '+Inf' ? Infinity : Number(bound), value] as const;
-    }),
+    metrics.get(`${DELAY}_bucket`)?.map(({ labels, value }) => [numberIn(labels['le']), value]),
   );
 
 /** The upper bound of the bucket that holds a quantile of what came between two reads. */

@@ -1,10 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, dataOf, type Schema } from '../api/client.ts';
-import { Card } from '../components/layout.tsx';
+import { Card, DataTable, Loaded, Time } from '../components/view.tsx';
 import { LimitUse } from '../components/LimitUse.tsx';
-import { Loaded } from '../components/states.tsx';
-import { DataTable } from '../components/tables.tsx';
-import { Time } from '../components/Time.tsx';
 
 const REFRESH_MS = 15_000;
 const LABELS: Readonly<Record<keyof Schema<'StorageQuotas'>, string>> = {

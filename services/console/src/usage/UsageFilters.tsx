@@ -1,24 +1,19 @@
 import { useQuery } from '@tanstack/react-query';
-import { useNavigate } from '@tanstack/react-router';
-import { modelsQuery } from '../agents/agentQueries.ts';
+import { useNavigate, useSearch } from '@tanstack/react-router';
+import { modelsQuery, useAgentNames, useKeyNames } from '../agents/agentQueries.ts';
 import { Button } from '../components/Button.tsx';
 import { SelectField, TextField } from '../components/Field.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
-import { GROUPS, RANGES, type UsageSearch } from './search.ts';
-import { useKeys } from './useUsage.ts';
+import { daysOf, GROUPS, RANGES, type UsageSearch } from './search.ts';
 
 const KINDS = [
   ['run', 'Runs'],
   ['replay', 'Replays'],
 ] as const;
 
-interface FiltersProps {
-  search: UsageSearch;
-  range: { from: string; to: string };
-}
-
 /** The days and the filters of the view, which are in its address. */
-export function UsageFilters({ search, range }: FiltersProps) {
+export function UsageFilters() {
+  const search = useSearch({ from: '/usage' });
+  const range = daysOf(search, Date.now());
   const navigate = useNavigate();
   const change = (changes: Partial<Record<keyof UsageSearch, string | number | undefined>>) =>
     void navigate({
@@ -29,13 +24,13 @@ export function UsageFilters({ search, range }: FiltersProps) {
   const isChosen = search.from !== undefined || search.to !== undefined;
   const none = { agent_id: undefined, model: undefined, key_id: undefined, kind: undefined };
   const models = (useQuery(modelsQuery).data ?? []).map(({ id }) => [id, id] as const);
-  const agents = useAgents().map(({ agent_id, name }) => [agent_id, name] as const);
-  const keys = useKeys().map(({ key_id, name }) => [key_id, name] as const);
+  const agents = useAgentNames();
+  const keys = useKeyNames();
   const choice = (
     name: keyof typeof none,
     label: string,
     all: string,
-    options: readonly (readonly [string, string])[],
+    options: Iterable<readonly [string, string]>,
   ) => {
     const { [name]: chosen = '' } = search;
     // The value of an address may be no option.

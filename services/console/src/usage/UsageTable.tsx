@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
+import type { Schema } from '../api/client.ts';
 import { formatCount } from '../components/Chart.tsx';
-import { Card } from '../components/layout.tsx';
-import { DataTable } from '../components/tables.tsx';
+import { Card, DataTable } from '../components/view.tsx';
 import type { UsageSearch } from './search.ts';
-import type { UsageEntry } from './useUsage.ts';
+
+export type UsageEntry = Schema<'UsageEntry'>;
 
 /** An entry with its name, and the search that shows it alone. */
 export interface NamedEntry {
@@ -14,7 +15,7 @@ export interface NamedEntry {
 }
 
 /** A cost with all its digits. */
-export const showCost = (cost: UsageEntry['cost']): string =>
+export const showCost = (cost: UsageEntry['cost'] | undefined): string =>
   cost ? `${cost.amount} ${cost.currency}` : '–';
 
 /** The figures of an entry: the name of each, and its value. */

@@ -1,16 +1,39 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { getRouteApi } from '@tanstack/react-router';
+import { api, pageOf } from '../api/client.ts';
 import { Chart, TOKEN_SERIES, type ChartRow, type ChartSeries } from '../components/Chart.tsx';
-import { Card, View } from '../components/layout.tsx';
-import { EmptyState, Loaded } from '../components/states.tsx';
-import { Facts } from '../components/tables.tsx';
-import { useAgents } from '../sessions/useAgents.ts';
-import { daysOf, eachDay, GROUPS, type UsageSearch } from './search.ts';
+import { Card, EmptyState, Facts, Loaded, View } from '../components/view.tsx';
+import { useAgentNames, useKeyNames } from '../agents/agentQueries.ts';
+import { daysOf, eachDay, GROUPS, type UsageGroup, type UsageSearch } from './search.ts';
 import { StorageUse } from './StorageUse.tsx';
 import { UsageFilters } from './UsageFilters.tsx';
-import { figuresOf, showCost, UsageTable, type NamedEntry } from './UsageTable.tsx';
-import { useKeys, useUsage, type UsageEntry } from './useUsage.ts';
+import {
+  figuresOf,
+  showCost,
+  UsageTable,
+  type NamedEntry,
+  type UsageEntry,
+} from './UsageTable.tsx';
 
 const route = getRouteApi('/usage');
+
+const MOST_ENTRIES = 1_000;
+
+/** A query of usage. Without `by` there is one sum. */
+interface UsageQuery extends Omit<UsageSearch, 'days' | 'by'> {
+  from: string;
+  to: string;
+  by?: UsageGroup;
+}
+
+/** A page of usage, of as many entries as the API gives at once. */
+const useUsage = (query: UsageQuery) =>
+  useQuery({
+    queryKey: ['usage', query],
+    queryFn: () =>
+      pageOf(api.GET('/v1/usage', { params: { query: { ...query, limit: MOST_ENTRIES } } })),
+    placeholderData: keepPreviousData,
+  });
 
 /** Bars of a chart; the table has all entries. */
 const MOST_BARS = 12;
@@ -49,19 +72,12 @@ const toChartRow = ({ id, name, entry }: NamedEntry): ChartRow => {
 
 /** The entries with names, in the order in which they are shown. */
 function useNamedEntries(entries: readonly UsageEntry[], search: UsageSearch): NamedEntry[] {
-  const agents = useAgents();
-  const keys = useKeys();
-  const names = new Map([
-    ...agents.map((agent) => [agent.agent_id, agent.name] as const),
-    ...keys.map((key) => [key.key_id, key.name] as const),
-  ]);
+  const names = new Map([...useAgentNames(), ...useKeyNames()]);
   const named = entries.map((entry): NamedEntry => {
     const { day, agent_id, model, key_id, code } = entry;
     if (day !== undefined)
       return { id: day, name: day, entry, only: { ...search, by: 'agent', from: day, to: day } };
-    const [filter] = Object.entries({ agent_id, model, key_id }).filter(
-      ([, id]) => id !== undefined,
-    );
+    const filter = Object.entries({ agent_id, model, key_id }).find(([, id]) => id !== undefined);
     if (!filter) return { id: code ?? '', name: code ?? 'none (completed)', entry };
     const id = filter[1]!;
     const only = { ...search, by: 'day', [filter[0]]: id } as const;
@@ -80,8 +96,7 @@ function useNamedEntries(entries: readonly UsageEntry[], search: UsageSearch): N
 export function UsageView() {
   const search = route.useSearch();
   const { days: _days, by: group = 'day', ...filters } = search;
-  const range = daysOf(search, Date.now());
-  const query = { ...filters, ...range };
+  const query = { ...filters, ...daysOf(search, Date.now()) };
   const totals = useUsage(query);
   const grouped = useUsage({ ...query, by: group });
   const rows = useNamedEntries(grouped.data?.rows ?? [], search);
@@ -96,7 +111,7 @@ export function UsageView() {
       description="A run counts on the day on which it ended, in UTC."
       className="grid grid-cols-[minmax(0,1fr)] content-start gap-4"
     >
-      <UsageFilters search={search} range={range} />
+      <UsageFilters />
       {totals.data && (
         <Card>
           <Facts facts={figuresOf(total)} className="[&_dd]:text-xl [&_dd]:font-semibold" />

@@ -1,3 +1,5 @@
+import { defined, searchText, type Search } from '../components/searchParams.ts';
+
 /** The groupings of usage, in the words of the API and of the view. */
 export const GROUPS = {
   day: 'Day',
@@ -26,23 +28,23 @@ export interface UsageSearch {
   kind?: 'run' | 'replay';
 }
 
-const isDay = (value: unknown): boolean =>
-  /^\d{4}-\d{2}-\d{2}$/.test(String(value)) && !Number.isNaN(Date.parse(String(value)));
+const dayIn = (value: unknown): string | undefined => {
+  const day = String(value);
+  return /^\d{4}-\d{2}-\d{2}$/.test(day) && !Number.isNaN(Date.parse(day)) ? day : undefined;
+};
 
 /** The search of an address, without values that it can't have. */
-export function parseUsageSearch(search: Readonly<Record<string, unknown>>): UsageSearch {
-  const among = (name: string, values: readonly unknown[]) =>
-    values.includes(search[name]) ? [[name, search[name]]] : [];
-  return Object.fromEntries([
-    ...among('days', RANGES),
-    ...['from', 'to'].flatMap((name) => (isDay(search[name]) ? [[name, search[name]]] : [])),
-    ...among('by', Object.keys(GROUPS)),
-    ...['agent_id', 'model', 'key_id'].flatMap((name) =>
-      search[name] ? [[name, search[name]]] : [],
-    ),
-    ...among('kind', ['run', 'replay']),
-  ]) as UsageSearch;
-}
+export const parseUsageSearch = ({ days, from, to, by, kind, ...ids }: Search): UsageSearch =>
+  defined({
+    days: RANGES.find((each) => each === days),
+    from: dayIn(from),
+    to: dayIn(to),
+    by: (Object.keys(GROUPS) as UsageGroup[]).find((each) => each === by),
+    agent_id: searchText(ids['agent_id']),
+    model: searchText(ids['model']),
+    key_id: searchText(ids['key_id']),
+    kind: (['run', 'replay'] as const).find((each) => each === kind),
+  });
 
 const formatDay = (ms: number): string => new Date(ms).toISOString().slice(0, 'YYYY-MM-DD'.length);
 

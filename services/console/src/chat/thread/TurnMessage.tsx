@@ -1,7 +1,6 @@
 import { memo } from 'react';
-import { Button } from '../../components/Button.tsx';
+import { Button, CopyButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
-import { CopyButton } from '../../components/CopyButton.tsx';
 import { Markdown } from '../../components/Markdown.tsx';
 import { LongText, Plain, ToolCallDetails } from '../../sessions/session/texts.tsx';
 import { isOpen, type ChatRound, type ChatTurn } from './turnState.ts';

@@ -1,7 +1,7 @@
-import { Link } from '@tanstack/react-router';
 import { cn } from '../../components/classNames.ts';
-import { CopyButton } from '../../components/CopyButton.tsx';
-import { Time } from '../../components/Time.tsx';
+import { CopyButton } from '../../components/Button.tsx';
+import { Time } from '../../components/view.tsx';
+import { SessionLink } from '../SessionLink.tsx';
 import type { SessionEvent } from './sessionQueries.ts';
 import { Code } from './texts.tsx';
 import { textOf } from './waterfall.ts';
@@ -50,22 +50,16 @@ export function EventRow({ sessionId, event, isTarget }: EventRowProps) {
       )}
     >
       <div className="flex min-h-10 items-center gap-3">
-        <Link
-          to="/sessions/$sessionId"
-          params={{ sessionId }}
-          search={{
-            tab: 'events',
-            ...(!isTarget && { event: revision }),
-          }}
-          replace
-          preload={false}
-          resetScroll={false}
+        <SessionLink
+          id={sessionId}
+          search={{ tab: 'events', ...(!isTarget && { event: revision }) }}
+          isInPlace
           aria-expanded={isTarget}
           aria-label={`Event ${revision}`}
           className="w-10 shrink-0 py-1 text-right font-medium text-primary tabular-nums after:absolute after:inset-x-0 after:top-0 after:h-10"
         >
           {revision}
-        </Link>
+        </SessionLink>
         <code className="w-28 shrink-0 truncate md:w-44">
           {type.replace(/^session\./, '').replace(/\.v\d+$/, '')}
         </code>

@@ -1,7 +1,7 @@
 import { useQueries } from '@tanstack/react-query';
 import { useState } from 'react';
-import { ErrorState } from '../../components/states.tsx';
-import { EntryList, type EntryListProps } from '../EntryList.tsx';
+import { ErrorState } from '../../components/view.tsx';
+import { EntryList, type EntryListProps } from '../../components/EntryList.tsx';
 
 /** Entries beyond the screen that are loaded as well. */
 const AHEAD = 5;

@@ -1,9 +1,8 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { MessageSquare, Repeat2, ShieldCheck, Square } from 'lucide-react';
 import { api, dataOf, type Schema } from '../../api/client.ts';
-import { Button } from '../../components/Button.tsx';
-import { Alert } from '../../components/states.tsx';
+import { Button, LinkButton } from '../../components/Button.tsx';
+import { Alert } from '../../components/view.tsx';
 
 /** The actions on a session. */
 export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
@@ -32,26 +31,21 @@ export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
         </Button>
       )}
       {!session.replay && (
-        <Button asChild {...look}>
-          <Link
-            to="/chat/$agentId"
-            params={{ agentId: agent_id }}
-            search={{ sessions: session_id }}
-          >
-            <MessageSquare aria-hidden /> Continue in chat
-          </Link>
-        </Button>
+        <LinkButton
+          {...look}
+          to="/chat/$agentId"
+          params={{ agentId: agent_id }}
+          search={{ sessions: session_id }}
+        >
+          <MessageSquare aria-hidden /> Continue in chat
+        </LinkButton>
       )}
-      <Button asChild {...look}>
-        <Link to="/replays/new" search={{ session: session_id }}>
-          <Repeat2 aria-hidden /> Replay
-        </Link>
-      </Button>
-      <Button asChild {...look}>
-        <Link to="/audit" search={{ session: session_id }}>
-          <ShieldCheck aria-hidden /> Verify
-        </Link>
-      </Button>
+      <LinkButton {...look} to="/replays/new" search={{ session: session_id }}>
+        <Repeat2 aria-hidden /> Replay
+      </LinkButton>
+      <LinkButton {...look} to="/audit" search={{ session: session_id }}>
+        <ShieldCheck aria-hidden /> Verify
+      </LinkButton>
     </>
   );
 }

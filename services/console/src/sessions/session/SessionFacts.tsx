@@ -1,29 +1,16 @@
 import { Link } from '@tanstack/react-router';
 import type { Schema } from '../../api/client.ts';
-import { Badge } from '../../components/layout.tsx';
-import { Facts } from '../../components/tables.tsx';
-import { Time } from '../../components/Time.tsx';
+import { Badge, Facts, Time } from '../../components/view.tsx';
+import { SessionLink } from '../SessionLink.tsx';
 import { shortId } from '../SessionRow.tsx';
-import { agentName, useAgents } from '../useAgents.ts';
+import { useAgentNames } from '../../agents/agentQueries.ts';
 import { formatNumber } from './format.ts';
 
 const LINK = 'text-primary hover:underline';
 
-const SessionLink = ({ id, turn }: { id: string; turn?: number }) => (
-  <Link
-    to="/sessions/$sessionId"
-    params={{ sessionId: id }}
-    search={turn === undefined ? {} : { turn }}
-    className={LINK}
-  >
-    {shortId(id)}
-    {turn !== undefined && ` at turn ${turn}`}
-  </Link>
-);
-
 /** Status, agent, times and labels of a session. */
 export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
-  const agents = useAgents();
+  const agents = useAgentNames();
   const { agent_id, forked_from, replay, status } = session;
   const labels = Object.entries(session.labels);
   return (
@@ -35,7 +22,7 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
           [
             'Agent',
             <Link to="/sessions" search={{ agent_id }} className={LINK}>
-              {agentName(agents, agent_id)}
+              {agents.get(agent_id) ?? agent_id}
             </Link>,
           ],
           ['Turns', formatNumber(session.turn_count)],
@@ -43,9 +30,20 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
           ['Last event', <Time value={session.updated_at} />],
           forked_from && [
             'Fork of',
-            <SessionLink id={forked_from.session_id} turn={forked_from.turn} />,
+            <SessionLink
+              id={forked_from.session_id}
+              search={{ turn: forked_from.turn }}
+              className={LINK}
+            >
+              {shortId(forked_from.session_id)} at turn {forked_from.turn}
+            </SessionLink>,
           ],
-          replay && ['Replay of', <SessionLink id={replay.session_id} />],
+          replay && [
+            'Replay of',
+            <SessionLink id={replay.session_id} className={LINK}>
+              {shortId(replay.session_id)}
+            </SessionLink>,
+          ],
           labels.length > 0 && [
             'Labels',
             labels.map(([name, value]) => (

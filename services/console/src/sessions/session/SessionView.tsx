@@ -1,11 +1,11 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useParams, useSearch } from '@tanstack/react-router';
+import { useParams, useSearch } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import { ApiError } from '../../api/apiError.ts';
-import { Button } from '../../components/Button.tsx';
+import { LinkButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
-import { View } from '../../components/layout.tsx';
-import { EmptyState, Loaded } from '../../components/states.tsx';
+import { EmptyState, Loaded, View } from '../../components/view.tsx';
+import { SessionLink } from '../SessionLink.tsx';
 import { shortId } from '../SessionRow.tsx';
 import { EventRow } from './EventRow.tsx';
 import { NumberedList } from './NumberedList.tsx';
@@ -56,11 +56,9 @@ export function SessionView() {
         <EmptyState
           title="This session was erased"
           action={
-            <Button asChild variant="outline">
-              <Link to="/audit" search={{ session: sessionId }}>
-                Verify its events
-              </Link>
-            </Button>
+            <LinkButton variant="outline" to="/audit" search={{ session: sessionId }}>
+              Verify its events
+            </LinkButton>
           }
         >
           Its texts are gone. Its events remain in the log without them, and can still be proven.
@@ -72,10 +70,9 @@ export function SessionView() {
               <SessionFacts session={loaded} />
               <nav aria-label="Parts of the session" className="flex gap-1 border-b px-3 md:px-5">
                 {(Object.keys(TABS) as Tab[]).map((each) => (
-                  <Link
+                  <SessionLink
                     key={each}
-                    to="/sessions/$sessionId"
-                    params={{ sessionId }}
+                    id={sessionId}
                     search={{
                       ...(each !== 'transcript' && { tab: each }),
                       ...(each !== 'events' && turn !== undefined && { turn }),
@@ -87,7 +84,7 @@ export function SessionView() {
                     )}
                   >
                     {TABS[each][0]}
-                  </Link>
+                  </SessionLink>
                 ))}
               </nav>
               {tab === 'events' ? (

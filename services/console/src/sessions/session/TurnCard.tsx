@@ -1,5 +1,5 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { FileJson, GitFork, Repeat2 } from 'lucide-react';
 import { useEffect, useEffectEvent, useState } from 'react';
 import { api, dataOf } from '../../api/client.ts';
@@ -7,11 +7,10 @@ import { newIdempotencyKey } from '../../api/idempotencyKey.ts';
 import { streamTurn } from '../../chat/streamTurn.ts';
 import { Round } from '../../chat/thread/TurnMessage.tsx';
 import { isOpen, turnOfTranscript } from '../../chat/thread/turnState.ts';
-import { Button } from '../../components/Button.tsx';
+import { Button, LinkButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
-import { Badge, Skeleton } from '../../components/layout.tsx';
-import { Alert } from '../../components/states.tsx';
-import { Time } from '../../components/Time.tsx';
+import { Alert, Badge, Skeleton, Time } from '../../components/view.tsx';
+import { SessionLink } from '../SessionLink.tsx';
 import { formatDuration, formatTokens } from './format.ts';
 import { TurnRequestsDialog } from './TurnRequestsDialog.tsx';
 import { waterfallQuery, type Turn } from './sessionQueries.ts';
@@ -134,14 +133,13 @@ function Spans({ session: { session_id }, turn }: TurnProps) {
         <p className="text-xs text-muted-foreground">No call has been recorded for this turn.</p>
       )}
       {waterfall && (
-        <Link
-          to="/sessions/$sessionId"
-          params={{ sessionId: turn.origin_session_id ?? session_id }}
+        <SessionLink
+          id={turn.origin_session_id ?? session_id}
           search={{ tab: 'events', event: waterfall.revisions[0] }}
           className={cn(LINK, '-ml-1 w-fit text-xs')}
         >
           Events {waterfall.revisions.join('–')}
-        </Link>
+        </SessionLink>
       )}
     </>
   );
@@ -176,11 +174,14 @@ function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnPr
           >
             <GitFork aria-hidden /> Fork here
           </Button>
-          <Button asChild variant="ghost" size="small">
-            <Link to="/replays/new" search={{ session: session_id, turn }}>
-              <Repeat2 aria-hidden /> Replay here
-            </Link>
-          </Button>
+          <LinkButton
+            variant="ghost"
+            size="small"
+            to="/replays/new"
+            search={{ session: session_id, turn }}
+          >
+            <Repeat2 aria-hidden /> Replay here
+          </LinkButton>
         </>
       )}
       <Button variant="ghost" size="small" onClick={() => setShowsRequests(true)}>
@@ -224,18 +225,15 @@ export function TurnCard({ session, tab, turn, isTarget }: TurnCardProps) {
     >
       <div className={cn('mx-auto grid gap-3', tab === 'transcript' && 'max-w-4xl')}>
         <header className="flex flex-wrap items-center gap-x-3 gap-y-1 text-xs text-muted-foreground">
-          <Link
-            to="/sessions/$sessionId"
-            params={{ sessionId: session_id }}
+          <SessionLink
+            id={session_id}
             search={{ ...(tab === 'timeline' && { tab }), turn: turn.turn }}
-            replace
-            preload={false}
-            resetScroll={false}
+            isInPlace
             aria-label={`Link to turn ${turn.turn}`}
             className={cn(LINK, '-ml-1 font-medium')}
           >
             #{turn.turn}
-          </Link>
+          </SessionLink>
           <Time value={started_at} />
           {status !== 'completed' && (
             <Badge tone={TONES[status]} className="capitalize">
@@ -243,14 +241,9 @@ export function TurnCard({ session, tab, turn, isTarget }: TurnCardProps) {
             </Badge>
           )}
           {origin_session_id !== undefined && (
-            <Link
-              to="/sessions/$sessionId"
-              params={{ sessionId: origin_session_id }}
-              search={{ turn: turn.turn }}
-              className={LINK}
-            >
+            <SessionLink id={origin_session_id} search={{ turn: turn.turn }} className={LINK}>
               Shared
-            </Link>
+            </SessionLink>
           )}
           <span className="min-w-0 truncate tabular-nums">
             {figures.filter(Boolean).join(' · ')}

@@ -1,9 +1,8 @@
 import { useQuery } from '@tanstack/react-query';
 import { api, pageOf } from '../../api/client.ts';
-import { CopyButton } from '../../components/CopyButton.tsx';
+import { CopyButton } from '../../components/Button.tsx';
 import { Dialog } from '../../components/Dialog.tsx';
-import { Badge } from '../../components/layout.tsx';
-import { EmptyState, Loaded } from '../../components/states.tsx';
+import { Badge, EmptyState, Loaded } from '../../components/view.tsx';
 import { Code } from './texts.tsx';
 
 const MOST_REQUESTS = 1_000;
@@ -27,7 +26,6 @@ export function TurnRequestsDialog({ sessionId, turn, onClose }: TurnRequestsDia
   return (
     <Dialog
       title={`Model requests of turn ${turn}`}
-      isOpen
       onClose={onClose}
       className="w-[min(60rem,calc(100vw-2rem))]"
     >

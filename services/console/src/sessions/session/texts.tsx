@@ -3,7 +3,7 @@ import { useState, type ReactNode } from 'react';
 import type { ChatToolCall } from '../../chat/thread/turnState.ts';
 import { Button } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
-import { Badge } from '../../components/layout.tsx';
+import { Badge } from '../../components/view.tsx';
 import { formatDuration, formatNumber } from './format.ts';
 
 const SHOWN_CHARACTERS = 8_000;

@@ -1,7 +1,8 @@
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useEffectEvent, useRef, type ReactNode } from 'react';
-import { Skeleton } from '../components/layout.tsx';
-import { useListKeys } from '../components/useListKeys.ts';
+import { cn } from './classNames.ts';
+import { Skeleton } from './view.tsx';
+import { useListKeys } from '../shell/useShortcuts.ts';
 
 /** As close to its end, a list follows what is added. */
 const END_PX = 48;
@@ -11,6 +12,8 @@ export interface EntryListProps<Entry> {
   count: number;
   /** Undefined while an entry is being loaded. */
   entryAt: (index: number) => Entry | undefined;
+  /** Tells entries apart that may move; their index by default. */
+  keyOf?: (index: number) => string;
   /** The height of an entry before it is measured, in pixels. */
   estimate: number;
   /** The entry to show; changes scroll to it. */
@@ -19,6 +22,7 @@ export interface EntryListProps<Entry> {
   isFollowing?: boolean;
   /** Gets the first and the last entry on screen. */
   onRange: (range: { start: number; end: number }) => void;
+  className?: string;
   children: (entry: Entry) => ReactNode;
 }
 
@@ -27,10 +31,12 @@ export function EntryList<Entry>({
   label,
   count,
   entryAt,
+  keyOf,
   estimate,
   target,
   isFollowing = false,
   onRange,
+  className,
   children,
 }: EntryListProps<Entry>) {
   const scroller = useRef<HTMLDivElement>(null);
@@ -41,6 +47,7 @@ export function EntryList<Entry>({
     estimateSize: () => estimate,
     initialOffset: () => Math.max(initial, 0) * estimate,
     overscan: 4,
+    ...(keyOf && { getItemKey: keyOf }),
     ...(isFollowing && { anchorTo: 'end', followOnAppend: true, scrollEndThreshold: END_PX }),
     onChange: ({ range }) => range && onRange({ start: range.startIndex, end: range.endIndex }),
   });
@@ -56,17 +63,17 @@ export function EntryList<Entry>({
   return (
     <div
       ref={scroller}
-      className="min-h-0 flex-1 overflow-y-auto"
+      className={cn('min-h-0 flex-1 overflow-y-auto', className)}
       tabIndex={0}
       aria-label={label}
       role="region"
     >
-      <ol className="relative" style={{ height: virtual.getTotalSize() }}>
-        {virtual.getVirtualItems().map(({ index, start }) => {
+      <ol aria-label={label} className="relative" style={{ height: virtual.getTotalSize() }}>
+        {virtual.getVirtualItems().map(({ index, key, start }) => {
           const entry = entryAt(index);
           return (
             <li
-              key={index}
+              key={key}
               ref={virtual.measureElement}
               data-index={index}
               aria-setsize={count}
