@@ -42,12 +42,12 @@ type ReadGroup = (from: number, limit: number) => Promise<GroupOfEvents>;
 /** Reads a page in groups of events, with at most one group beyond it. */
 async function readInGroups(
   read: ReadGroup,
-  from: number,
   { limit, bytes }: Bounds,
+  { from, accountId }: { from: number; accountId: string },
 ): Promise<PageOf<RecordedEvent>> {
   const rows: RecordedEvent[] = [];
   let used = 0;
-  for (;;) {
+  for (let counted = 0; ; counted = used) {
     const { events, isFull } = await read(
       from + rows.length,
       Math.min(GROUP, limit + 1 - rows.length),
@@ -58,6 +58,7 @@ async function readInGroups(
       rows.push(event);
     }
     if (!isFull) return { rows, more: false };
+    await yieldForText(accountId, used - counted);
   }
 }
 
@@ -115,11 +116,10 @@ async function readEvents(
   const stream = sessionStream(session_id);
   const from = page.after === undefined ? 0 : page.after + 1;
   const read: ReadGroup = async (first, limit) => {
-    // Its last event may still have a megabyte, which each of the following steps goes through.
+    // Its last event may still have a megabyte: readPage yields after checking that.
     const group = { direction: 'forwards', from: first, limit, maxBytes: SLICE_BYTES } as const;
     const stored = (await readPage(source, stream, group)).map((event) => event.stored);
     const bytes = stored.reduce((sum, event) => sum + bytesOf(event), 0);
-    await yieldForText(account_id, bytes);
     const events = await withLostKeyReports(source, stream, () =>
       discloseEvents(source.store.keys, stored),
     );
@@ -130,7 +130,7 @@ async function readEvents(
 
   async function look(): Promise<PageOfStream> {
     const [events, beginning] = await Promise.all([
-      readInGroups(read, from, page),
+      readInGroups(read, page, { from, accountId: account_id }),
       from > 0 ? readPage(source, stream, FIRST_EVENT) : undefined,
     ]);
     return { page: events, beginning };
