@@ -18,7 +18,7 @@ const NoAgents = () => (
   <EmptyState
     title="Create the first agent"
     action={
-      <LinkButton to="/agents/new" search={{ example: true }}>
+      <LinkButton variant="primary" to="/agents/new" search={{ example: true }}>
         Start from an example
       </LinkButton>
     }
@@ -74,7 +74,9 @@ export function AgentsView() {
           void navigate({ search: value === '' ? {} : { name: value }, replace: true })
         }
       />
-      <LinkButton to="/agents/new">New agent</LinkButton>
+      <LinkButton variant="primary" to="/agents/new">
+        New agent
+      </LinkButton>
     </>
   );
   return (
@@ -91,7 +93,6 @@ export function AgentsView() {
               </p>
               {hasNextPage && (
                 <Button
-                  variant="outline"
                   className="justify-self-start"
                   disabled={isFetching}
                   onClick={() => void fetchNextPage()}

@@ -215,11 +215,11 @@ export function VerifyCard() {
           />
         </div>
         {progress === undefined ? (
-          <Button type="submit" className="sm:mt-6.5" disabled={!trust}>
+          <Button variant="primary" type="submit" className="sm:mt-6.5" disabled={!trust}>
             Verify
           </Button>
         ) : (
-          <Button variant="outline" className="sm:mt-6.5" onClick={stop}>
+          <Button className="sm:mt-6.5" onClick={stop}>
             Stop
           </Button>
         )}

@@ -168,12 +168,7 @@ export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
             All turns
           </Button>
           {(['k', 'j'] as const).map((key) => (
-            <Button
-              key={key}
-              variant="outline"
-              disabled={!neighbours[key]}
-              onClick={() => go(neighbours[key])}
-            >
+            <Button key={key} disabled={!neighbours[key]} onClick={() => go(neighbours[key])}>
               {key === 'k' ? 'Previous' : 'Next'}
             </Button>
           ))}

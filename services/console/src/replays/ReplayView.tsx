@@ -51,7 +51,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
   const { replay_id: replayId, status, sums } = replay;
   const query = useInfiniteQuery(turnsQuery(replayId, filter));
   const again = status === 'running' && (
-    <Button variant="outline" size="small" onClick={() => void query.refetch()}>
+    <Button size="small" onClick={() => void query.refetch()}>
       Show the turns compared meanwhile
     </Button>
   );

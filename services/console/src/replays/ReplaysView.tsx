@@ -112,7 +112,7 @@ export const ReplaysView = () => (
     title="Replays"
     description="Recorded sessions that ran again, and how the answers compare."
     actions={
-      <LinkButton to="/replays/new">
+      <LinkButton variant="primary" to="/replays/new">
         <Plus aria-hidden /> New replay
       </LinkButton>
     }

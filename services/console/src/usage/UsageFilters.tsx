@@ -76,9 +76,7 @@ export function UsageFilters() {
       {choice('key_id', 'Key', 'All keys', keys)}
       {choice('kind', 'Kind', 'Runs and replays', KINDS)}
       {Object.keys(none).some((name) => name in search) && (
-        <Button variant="outline" onClick={() => change(none)}>
-          Clear filters
-        </Button>
+        <Button onClick={() => change(none)}>Clear filters</Button>
       )}
     </div>
   );

@@ -9,8 +9,7 @@ import { SessionLink } from '../SessionLink.tsx';
 import { shortId } from '../SessionRow.tsx';
 import { EventRow } from './EventRow.tsx';
 import { NumberedList } from './NumberedList.tsx';
-import { SessionActions } from './SessionActions.tsx';
-import { SessionFacts } from './SessionFacts.tsx';
+import { SessionActions, SessionFacts } from './SessionHead.tsx';
 import { readSessionEvents, readTurns, sessionQuery } from './sessionQueries.ts';
 import { TurnCard } from './TurnCard.tsx';
 
@@ -56,7 +55,7 @@ export function SessionView() {
         <EmptyState
           title="This session was erased"
           action={
-            <LinkButton variant="outline" to="/audit" search={{ session: sessionId }}>
+            <LinkButton to="/audit" search={{ session: sessionId }}>
               Verify its events
             </LinkButton>
           }
