@@ -6,7 +6,7 @@ import { formatCount, type ChartSeries } from '../components/Chart.tsx';
 import { Badge, EmptyState, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
 import { useAgentNames } from '../agents/agentQueries.ts';
-import { replaysQuery, type Replay, type ReplayTurn } from './replayQueries.ts';
+import { replaysQuery, type Replay } from './replayQueries.ts';
 
 const COLUMNS =
   'grid gap-x-4 md:grid-cols-[minmax(0,1fr)_9rem_8rem_4rem_4.5rem_4rem_13rem] md:items-center';
@@ -22,13 +22,14 @@ export const OUTCOMES = [
 const TONES: Readonly<Partial<Record<string, 'success' | 'warning' | 'destructive'>>> = {
   same: 'success',
   completed: 'success',
+  passed: 'success',
   changed: 'warning',
   budget_exhausted: 'warning',
   failed: 'destructive',
 };
 
-/** The status of a replay, or the outcome of a turn. */
-export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn['outcome'] }) => (
+/** The status of a replay, or the outcome of a turn or of a check. */
+export const StatusBadge = ({ status }: { status: string }) => (
   <Badge tone={TONES[status] ?? 'neutral'} className="capitalize">
     {status.replace('_', ' ')}
   </Badge>
