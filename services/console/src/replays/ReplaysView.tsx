@@ -4,7 +4,7 @@ import { Plus } from 'lucide-react';
 import { LinkButton } from '../components/Button.tsx';
 import { formatCount, type ChartSeries } from '../components/Chart.tsx';
 import { Badge, EmptyState, Time, View } from '../components/view.tsx';
-import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
+import { ROW_LINK, VirtualList } from '../components/EntryList.tsx';
 import { useAgentNames } from '../agents/agentQueries.ts';
 import { replaysQuery, type Replay } from './replayQueries.ts';
 

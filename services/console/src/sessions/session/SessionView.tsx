@@ -91,7 +91,7 @@ export function SessionView() {
                   key={sessionId}
                   {...listOf('events')}
                   count={loaded.revision + 1}
-                  read={(from, to, signal) => readSessionEvents(sessionId, { from, to }, signal)}
+                  read={(from, to, signal) => readSessionEvents(sessionId, from, to, signal)}
                   target={event}
                 >
                   {(each) => (
@@ -112,7 +112,7 @@ export function SessionView() {
                   {...listOf(tab)}
                   count={loaded.turn_count - first + 1}
                   read={(start, end, signal) =>
-                    readTurns(sessionId, { from: first + start, to: first + end }, signal)
+                    readTurns(sessionId, first + start, first + end, signal)
                   }
                   target={turn && Math.max(turn - first, 0)}
                 >
