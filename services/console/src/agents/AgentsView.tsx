@@ -28,10 +28,7 @@ const NoAgents = () => (
   </EmptyState>
 );
 
-const toRow = (
-  { agent_id, name, config, revision, updated_at }: Schema<'Agent'>,
-  index: number,
-) => ({
+const toRow = ({ agent_id, name, config, ...agent }: Schema<'Agent'>, index: number) => ({
   key: agent_id,
   cells: [
     <span data-index={index} className="block min-w-36 wrap-anywhere">
@@ -44,8 +41,8 @@ const toRow = (
     </Link>,
     config.model,
     toolsOf(config).join(', ') || '–',
-    revision,
-    <Time value={updated_at} className="whitespace-nowrap tabular-nums" />,
+    agent.revision,
+    <Time value={agent.updated_at} className="whitespace-nowrap tabular-nums" />,
   ],
 });
 

@@ -64,49 +64,6 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
   );
 }
 
-const ReplayList = () => (
-  <VirtualList
-    label="Replays"
-    query={useInfiniteQuery(replaysQuery)}
-    idOf={({ replay_id }) => replay_id}
-    estimate={56}
-    className="h-full"
-    empty={
-      <EmptyState title="No replays yet">
-        A replay runs recorded sessions again, for example with another model or instruction, and
-        compares the answers. The recorded sessions do not change.
-      </EmptyState>
-    }
-  >
-    {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
-      <div className={`${COLUMNS} border-b px-4 py-2 hover:bg-muted/60 md:px-6`}>
-        <div className="min-w-0 text-xs text-muted-foreground">
-          <Link
-            to="/replays/$replayId"
-            params={{ replayId }}
-            className={`${ROW_LINK} text-sm text-foreground`}
-          >
-            <Replacements of={replacements} />
-          </Link>
-          <span className="block truncate">{replayId}</span>
-        </div>
-        <span>
-          <StatusBadge status={status} />
-        </span>
-        <Progress turns={turns} />
-        <span className="flex gap-3 text-xs tabular-nums md:contents">
-          {OUTCOMES.slice(0, 3).map(([key]) => (
-            <span key={key}>
-              {formatCount(turns[key])} {key}
-            </span>
-          ))}
-        </span>
-        <Time value={created_at} className="text-xs text-muted-foreground md:text-right" />
-      </div>
-    )}
-  </VirtualList>
-);
-
 /** The replays of the account, newest first. */
 export const ReplaysView = () => (
   <View
@@ -119,6 +76,45 @@ export const ReplaysView = () => (
     }
     className="overflow-hidden p-0 md:p-0"
   >
-    <ReplayList />
+    <VirtualList
+      label="Replays"
+      query={useInfiniteQuery(replaysQuery)}
+      idOf={({ replay_id }) => replay_id}
+      estimate={56}
+      className="h-full"
+      empty={
+        <EmptyState title="No replays yet">
+          A replay runs recorded sessions again, for example with another model or instruction, and
+          compares the answers. The recorded sessions do not change.
+        </EmptyState>
+      }
+    >
+      {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
+        <div className={`${COLUMNS} border-b px-4 py-2 hover:bg-muted/60 md:px-6`}>
+          <div className="min-w-0 text-xs text-muted-foreground">
+            <Link
+              to="/replays/$replayId"
+              params={{ replayId }}
+              className={`${ROW_LINK} text-sm text-foreground`}
+            >
+              <Replacements of={replacements} />
+            </Link>
+            <span className="block truncate">{replayId}</span>
+          </div>
+          <span>
+            <StatusBadge status={status} />
+          </span>
+          <Progress turns={turns} />
+          <span className="flex gap-3 text-xs tabular-nums md:contents">
+            {OUTCOMES.slice(0, 3).map(([key]) => (
+              <span key={key}>
+                {formatCount(turns[key])} {key}
+              </span>
+            ))}
+          </span>
+          <Time value={created_at} className="text-xs text-muted-foreground md:text-right" />
+        </div>
+      )}
+    </VirtualList>
   </View>
 );
