@@ -26,7 +26,7 @@ const shellRoute = createRootRoute({
 const getParentRoute = () => shellRoute;
 
 /** A view at a path; `validateSearch` parses the part of its address that is not in the path. */
-const view = <const Path extends string, Module extends object, Shown = Record<never, never>>(
+const view = <const Path extends string, Module extends object, Shown = object>(
   path: Path,
   load: () => Promise<Module>,
   name: keyof Module,

@@ -217,8 +217,8 @@ export function VerifyCard() {
       </form>
       <div aria-live="polite">
         {isPending && <p className="tabular-nums">{progress}</p>}
-        {verified && <VerifiedReport trust={variables!.trust} verified={verified} />}
-        {failure && <FailedReport session_id={variables!.session_id} failure={failure} />}
+        {verified && <VerifiedReport trust={variables.trust} verified={verified} />}
+        {failure && <FailedReport session_id={variables.session_id} failure={failure} />}
       </div>
     </Card>
   );
