@@ -25,6 +25,14 @@ const shellRoute = createRootRoute({
 });
 const getParentRoute = () => shellRoute;
 
+/** A view at a path; `validateSearch` parses the part of its address that is not in the path. */
+const view = <const Path extends string, Module extends object, Shown = object>(
+  path: Path,
+  load: () => Promise<Module>,
+  name: keyof Module,
+  validateSearch: (search: Search) => Shown = () => ({}) as Shown,
+) => createRoute({ getParentRoute, path, component: lazy(load, name), validateSearch });
+
 const routes = [
   createRoute({
     getParentRoute,
@@ -33,48 +41,28 @@ const routes = [
       throw redirect({ to: '/agents' });
     },
   }),
-  createRoute({
-    getParentRoute,
-    path: '/agents',
-    validateSearch: ({ name }: Search) => defined({ name: searchText(name) }),
-    component: lazy(() => import('./agents/AgentsView.tsx'), 'AgentsView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/agents/new',
-    validateSearch: ({ example }: Search): { example?: true } =>
-      example === true ? { example } : {},
-    component: lazy(() => import('./agents/EditAgentView.tsx'), 'NewAgentView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/agents/$agentId',
-    component: lazy(() => import('./agents/AgentView.tsx'), 'AgentView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/agents/$agentId/edit',
-    component: lazy(() => import('./agents/EditAgentView.tsx'), 'EditAgentView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/agents/$agentId/revisions',
-    validateSearch: ({ from, to }: Search) =>
-      defined({ from: searchNumber(from, 0), to: searchNumber(to, 0) }),
-    component: lazy(() => import('./agents/RevisionsView.tsx'), 'RevisionsView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/chat/$agentId',
-    validateSearch: parseChatSearch,
-    component: lazy(() => import('./chat/ChatView.tsx'), 'ChatView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/sessions',
-    validateSearch: parseListSearch,
-    component: lazy(() => import('./sessions/SessionsView.tsx'), 'SessionsView'),
-  }),
+  view(
+    '/agents',
+    () => import('./agents/AgentsView.tsx'),
+    'AgentsView',
+    ({ name }) => defined({ name: searchText(name) }),
+  ),
+  view(
+    '/agents/new',
+    () => import('./agents/EditAgentView.tsx'),
+    'NewAgentView',
+    ({ example }): { example?: true } => (example === true ? { example } : {}),
+  ),
+  view('/agents/$agentId', () => import('./agents/AgentView.tsx'), 'AgentView'),
+  view('/agents/$agentId/edit', () => import('./agents/EditAgentView.tsx'), 'EditAgentView'),
+  view(
+    '/agents/$agentId/revisions',
+    () => import('./agents/RevisionsView.tsx'),
+    'RevisionsView',
+    ({ from, to }) => defined({ from: searchNumber(from, 0), to: searchNumber(to, 0) }),
+  ),
+  view('/chat/$agentId', () => import('./chat/ChatView.tsx'), 'ChatView', parseChatSearch),
+  view('/sessions', () => import('./sessions/SessionsView.tsx'), 'SessionsView', parseListSearch),
   createRoute({
     getParentRoute,
     path: '/sessions/$sessionId',
@@ -83,41 +71,28 @@ const routes = [
     loader: ({ params: { sessionId } }) => void queryClient.prefetchQuery(sessionQuery(sessionId)),
     component: lazy(() => import('./sessions/session/SessionView.tsx'), 'SessionView'),
   }),
-  createRoute({
-    getParentRoute,
-    path: '/replays',
-    component: lazy(() => import('./replays/ReplaysView.tsx'), 'ReplaysView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/replays/new',
-    validateSearch: parseNewReplaySearch,
-    component: lazy(() => import('./replays/NewReplayView.tsx'), 'NewReplayView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/replays/$replayId',
-    validateSearch: parseReplaySearch,
-    component: lazy(() => import('./replays/ReplayView.tsx'), 'ReplayView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/audit',
-    /** The session to verify. */
-    validateSearch: ({ session }: Search) => defined({ session: searchText(session) }),
-    component: lazy(() => import('./audit/AuditView.tsx'), 'AuditView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/usage',
-    validateSearch: parseUsageSearch,
-    component: lazy(() => import('./usage/UsageView.tsx'), 'UsageView'),
-  }),
-  createRoute({
-    getParentRoute,
-    path: '/system',
-    component: lazy(() => import('./system/SystemView.tsx'), 'SystemView'),
-  }),
+  view('/replays', () => import('./replays/ReplaysView.tsx'), 'ReplaysView'),
+  view(
+    '/replays/new',
+    () => import('./replays/NewReplayView.tsx'),
+    'NewReplayView',
+    parseNewReplaySearch,
+  ),
+  view(
+    '/replays/$replayId',
+    () => import('./replays/ReplayView.tsx'),
+    'ReplayView',
+    parseReplaySearch,
+  ),
+  view(
+    '/audit',
+    () => import('./audit/AuditView.tsx'),
+    'AuditView',
+    // The session to verify.
+    ({ session }) => defined({ session: searchText(session) }),
+  ),
+  view('/usage', () => import('./usage/UsageView.tsx'), 'UsageView', parseUsageSearch),
+  view('/system', () => import('./system/SystemView.tsx'), 'SystemView'),
 ] as const;
 
 /** The router of the console: each view is a link that can be shared. */

@@ -117,7 +117,7 @@ export function AgentForm({ initial, action, onSave, notice }: AgentFormProps) {
         />
       )}
       {notice}
-      <Button type="submit" disabled={isPending} className="justify-self-start">
+      <Button variant="primary" type="submit" disabled={isPending} className="justify-self-start">
         {action}
       </Button>
     </form>

@@ -18,7 +18,7 @@ const NoAgents = () => (
   <EmptyState
     title="Create the first agent"
     action={
-      <LinkButton to="/agents/new" search={{ example: true }}>
+      <LinkButton variant="primary" to="/agents/new" search={{ example: true }}>
         Start from an example
       </LinkButton>
     }
@@ -28,10 +28,7 @@ const NoAgents = () => (
   </EmptyState>
 );
 
-const toRow = (
-  { agent_id, name, config, revision, updated_at }: Schema<'Agent'>,
-  index: number,
-) => ({
+const toRow = ({ agent_id, name, config, ...agent }: Schema<'Agent'>, index: number) => ({
   key: agent_id,
   cells: [
     <span data-index={index} className="block min-w-36 wrap-anywhere">
@@ -44,8 +41,8 @@ const toRow = (
     </Link>,
     config.model,
     toolsOf(config).join(', ') || '–',
-    revision,
-    <Time value={updated_at} className="whitespace-nowrap tabular-nums" />,
+    agent.revision,
+    <Time value={agent.updated_at} className="whitespace-nowrap tabular-nums" />,
   ],
 });
 
@@ -74,7 +71,9 @@ export function AgentsView() {
           void navigate({ search: value === '' ? {} : { name: value }, replace: true })
         }
       />
-      <LinkButton to="/agents/new">New agent</LinkButton>
+      <LinkButton variant="primary" to="/agents/new">
+        New agent
+      </LinkButton>
     </>
   );
   return (
@@ -91,7 +90,6 @@ export function AgentsView() {
               </p>
               {hasNextPage && (
                 <Button
-                  variant="outline"
                   className="justify-self-start"
                   disabled={isFetching}
                   onClick={() => void fetchNextPage()}

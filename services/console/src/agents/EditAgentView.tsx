@@ -95,7 +95,6 @@ function EditForm({ agentId, loaded }: { agentId: string; loaded: StoredAgent })
             <ConfigDiff before={mine.agent} after={theirs.agent} names={[names[0]!, names[1]!]} />
             <Button
               ref={scrollTo}
-              variant="outline"
               size="small"
               className="justify-self-start"
               onClick={() => {

@@ -90,7 +90,7 @@ export function RevisionsView() {
             )}
           </Loaded>
           {list.hasNextPage && (
-            <Button variant="outline" size="small" onClick={() => void list.fetchNextPage()}>
+            <Button size="small" onClick={() => void list.fetchNextPage()}>
               Load older revisions
             </Button>
           )}

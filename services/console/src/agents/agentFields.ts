@@ -26,10 +26,7 @@ export const FIELD_LABELS = {
   instruction: 'Instruction',
 } as const satisfies Record<keyof AgentFields, string>;
 
-/**
- * The values of the form, as they are typed, by the paths of the API. Empty ones are left to its
- * defaults.
- */
+/** The form as it is typed, by the paths of the API. Empty values are left to its defaults. */
 export const EMPTY_DRAFT = {
   name: '',
   instruction: '',

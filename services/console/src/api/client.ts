@@ -66,10 +66,7 @@ export async function pageOf<Row>(
   return { rows: data!.data, next: cursorOf(response) };
 }
 
-/**
- * The rows of a list, page by page. `read` gets the cursor of a page, which is empty for the first
- * one.
- */
+/** The rows of a list, page by page. `read` gets the cursor of a page, empty for the first one. */
 export const rowsQuery = <Row>(
   queryKey: readonly unknown[],
   read: (after: { after?: string }) => Promise<ListPage<Row>>,

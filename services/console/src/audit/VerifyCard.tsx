@@ -1,3 +1,4 @@
+import { useMutation } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { Check, Minus, ShieldCheck, ShieldQuestion } from 'lucide-react';
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
@@ -18,13 +19,10 @@ import type { Trust, VerifiedSession } from './verify/verifySession.ts';
 const SESSION_ID = /^session_[0-9a-hjkmnp-tv-z]{26}$/;
 const PROGRESS_MS = 100;
 
-/** How a verification ended: verified, or with a failure after so many events that match. */
-interface Outcome {
+/** A session to verify, against what the person trusts at that time. */
+interface Subject {
   session_id: string;
   trust: Trust;
-  verified?: VerifiedSession;
-  failure?: unknown;
-  events: number;
 }
 
 const count = (number: number, one: string, many = `${one}s`): string =>
@@ -114,15 +112,14 @@ function VerifiedReport({ trust, verified }: { trust: Trust; verified: VerifiedS
 const DAMAGED =
   'The service found this itself, and proves nothing for this session. The operator can compare the whole log: npm run cli -- audit verify.';
 
-/** The outcome of a verification: what is proven, or what does not match, where, and what that means. */
-function VerificationResult({ session_id, trust, verified, failure, events }: Outcome) {
-  if (verified) return <VerifiedReport trust={trust} verified={verified} />;
+/** A verification that failed: what does not match, where, and what that means. */
+function FailedReport({ session_id, failure }: { session_id: string; failure: Error }) {
   const isDamaged = failure instanceof ApiError && failure.code === 'stream_damaged';
   if (!(failure instanceof Mismatch) && !isDamaged) return <ErrorState error={failure} />;
   const details = isDamaged ? { meaning: DAMAGED } : (failure as Mismatch).details;
   const { event, expected, actual, meaning }: MismatchDetails = details;
   return (
-    <Alert title={(failure as Error).message}>
+    <Alert title={failure.message}>
       <p>{meaning}</p>
       <Facts
         className="md:grid-cols-2"
@@ -130,7 +127,7 @@ function VerificationResult({ session_id, trust, verified, failure, events }: Ou
           event && ['Revision', event.revision],
           event && ['Type', event.type],
           event && ['Time', Date.parse(event.time) ? <Time value={event.time} /> : event.time],
-          event && ['Events before it that match', events.toLocaleString()],
+          event && ['Events before it that match', event.revision.toLocaleString()],
           expected !== undefined && ['Expected', <Hash>{expected}</Hash>],
           actual !== undefined && ['Actual', <Hash>{actual}</Hash>],
         ]}
@@ -153,40 +150,34 @@ export function VerifyCard() {
   const { trust } = useTrust();
   const [text, setText] = useState('');
   const [error, setError] = useState<string>();
-  const [{ progress, outcome }, setShown] = useState<{ progress?: string; outcome?: Outcome }>({});
+  const [progress, setProgress] = useState('');
   const running = useRef<AbortController>(undefined);
+  const { mutate, reset, ...verification } = useMutation({
+    mutationFn: ({ session_id, trust: trusted }: Subject) => {
+      running.current?.abort();
+      const { signal } = (running.current = new AbortController());
+      let shownAt = performance.now();
+      const onProgress = (done: number, total: number): void => {
+        if (signal.aborted || performance.now() - shownAt < PROGRESS_MS) return;
+        shownAt = performance.now();
+        setProgress(`${done.toLocaleString()} of ${total.toLocaleString()} events`);
+      };
+      setProgress('Reading the session…');
+      const accept = checkpointVerifier(trusted, readTree);
+      const source = sessionFromService(session_id, signal);
+      return verifySession({ ...source, trust: trusted, accept, signal, onProgress });
+    },
+  });
+  const { isPending, variables, data: verified, error: failure } = verification;
   const stop = (): void => {
-    if (progress === undefined) return;
     running.current?.abort();
-    setShown({});
+    reset();
   };
   useEffect(() => () => running.current?.abort(), []);
   useEffect(() => setText(session ?? ''), [session]);
   useKeyDown(({ key }) => {
-    if (key === 'Escape') stop();
+    if (key === 'Escape' && isPending) stop();
   });
-
-  async function verify(session_id: string, trusted: Trust): Promise<void> {
-    running.current?.abort();
-    const { signal } = (running.current = new AbortController());
-    let events = 0;
-    let shownAt = performance.now();
-    const onProgress = (done: number, total: number): void => {
-      events = done;
-      if (signal.aborted || performance.now() - shownAt < PROGRESS_MS) return;
-      shownAt = performance.now();
-      setShown({ progress: `${done.toLocaleString()} of ${total.toLocaleString()} events` });
-    };
-    setShown({ progress: 'Reading the session…' });
-    const accept = checkpointVerifier(trusted, readTree);
-    const source = sessionFromService(session_id, signal);
-    const verifying = verifySession({ ...source, trust: trusted, accept, signal, onProgress });
-    const ended = await verifying.then(
-      (verified) => ({ verified }),
-      (failure: unknown) => ({ failure }),
-    );
-    if (!signal.aborted) setShown({ outcome: { session_id, trust: trusted, events, ...ended } });
-  }
 
   const submit = (event: FormEvent): void => {
     event.preventDefault();
@@ -195,7 +186,7 @@ export function VerifyCard() {
     setError(isId ? undefined : 'Enter the id of a session: session_ and 26 characters.');
     if (!isId || !trust) return;
     void navigate({ search: { session: id } });
-    void verify(id, trust);
+    mutate({ session_id: id, trust });
   };
 
   return (
@@ -214,19 +205,20 @@ export function VerifyCard() {
             onValue={setText}
           />
         </div>
-        {progress === undefined ? (
-          <Button type="submit" className="sm:mt-6.5" disabled={!trust}>
-            Verify
+        {isPending ? (
+          <Button className="sm:mt-6.5" onClick={stop}>
+            Stop
           </Button>
         ) : (
-          <Button variant="outline" className="sm:mt-6.5" onClick={stop}>
-            Stop
+          <Button variant="primary" type="submit" className="sm:mt-6.5" disabled={!trust}>
+            Verify
           </Button>
         )}
       </form>
       <div aria-live="polite">
-        {progress && <p className="tabular-nums">{progress}</p>}
-        {outcome && <VerificationResult {...outcome} />}
+        {isPending && <p className="tabular-nums">{progress}</p>}
+        {verified && <VerifiedReport trust={variables.trust} verified={verified} />}
+        {failure && <FailedReport session_id={variables.session_id} failure={failure} />}
       </div>
     </Card>
   );

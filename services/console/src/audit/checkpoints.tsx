@@ -134,7 +134,6 @@ export function CheckpointCard() {
               {trust && <Signers checkpoint={checkpoint} trust={trust} />}
               <CheckpointFacts checkpoint={checkpoint}>
                 <Button
-                  variant="outline"
                   size="small"
                   disabled={stored?.pinned?.note === checkpoint.note}
                   onClick={() => void pin(checkpoint.note)}
@@ -173,7 +172,6 @@ function TextForm({ action, initial, onSave, ...field }: TextFormProps) {
         {...field}
       />
       <Button
-        variant="outline"
         className="justify-self-start"
         disabled={text === initial}
         onClick={() => mutate(text)}
@@ -191,7 +189,7 @@ export function TrustCard() {
     <Card title="What you trust">
       {trust?.pinned ? (
         <CheckpointFacts checkpoint={trust.pinned} pinnedAt={stored?.pinned?.at}>
-          <Button variant="outline" size="small" onClick={() => void save({ pinned: undefined })}>
+          <Button size="small" onClick={() => void save({ pinned: undefined })}>
             Unpin
           </Button>
         </CheckpointFacts>

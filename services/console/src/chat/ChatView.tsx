@@ -45,14 +45,10 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
       {isFull && (
         <p className="text-xs text-muted-foreground">{MOST_PANES} sessions fit side by side.</p>
       )}
-      <Button
-        variant="outline"
-        disabled={isFull}
-        onClick={() => go([...panes, nextNewPane(panes)])}
-      >
+      <Button disabled={isFull} onClick={() => go([...panes, nextNewPane(panes)])}>
         New session
       </Button>
-      <LinkButton variant="outline" to="/agents/$agentId" params={{ agentId: agent.agent_id }}>
+      <LinkButton to="/agents/$agentId" params={{ agentId: agent.agent_id }}>
         Agent
       </LinkButton>
     </>

@@ -34,13 +34,9 @@ export function SessionPane({ agent, sessionId, label, onSession, onClose }: Ses
     const isHere = focused === document.body || pane.current?.contains(focused);
     if (key === 'Escape' && isHere && !document.querySelector('dialog[open]')) chat.stop();
   });
+  const stop = chat.isStopping ? 'Stopping' : 'Stop';
   const button = open
-    ? {
-        label: chat.isStopping ? 'Stopping' : 'Stop',
-        key: 'Escape',
-        icon: Square,
-        onClick: chat.stop,
-      }
+    ? { label: stop, key: 'Escape', icon: Square, onClick: chat.stop }
     : { label: 'Send', key: 'Enter', icon: ArrowUp, onClick: send };
   const hasEarlier = (turns[0]?.number ?? 1) > 1;
   return (

@@ -17,7 +17,7 @@ const buttonStyles = cva(
       },
       size: { default: 'h-9 px-4', small: 'h-8 px-3', icon: 'size-9' },
     },
-    defaultVariants: { variant: 'primary', size: 'default' },
+    defaultVariants: { variant: 'outline', size: 'default' },
   },
 );
 

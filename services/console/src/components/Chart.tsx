@@ -51,9 +51,7 @@ const PATTERNS = {
 
 const colorOf = (look: Look): string => `var(--color-chart-${look})`;
 
-/**
- * A chart. The values of a row appear at the pointer, and screen readers read all of them.
- */
+/** A chart. The values of a row appear at the pointer, and screen readers read all of them. */
 export function Chart({ title, kind, series, rows }: ChartProps) {
   const id = useId();
   const isFlat = kind === 'bars';

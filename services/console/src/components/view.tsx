@@ -129,11 +129,7 @@ export function ErrorState({ error, onRetry }: { error: unknown; onRetry?: () =>
           {failure.code} · request <code>{failure.requestId}</code>
         </p>
       )}
-      {onRetry && !isForbidden && (
-        <Button variant="outline" onClick={onRetry}>
-          Try again
-        </Button>
-      )}
+      {onRetry && !isForbidden && <Button onClick={onRetry}>Try again</Button>}
     </div>
   );
 }

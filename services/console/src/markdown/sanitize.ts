@@ -60,15 +60,13 @@ purifier.addHook('afterSanitizeAttributes', (node) => {
   node.setAttribute('target', '_blank');
   node.setAttribute('rel', 'noopener noreferrer nofollow');
 });
-const ALLOWED_TAGS =
-  'a p br hr b strong i em del s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 table thead tbody tr th td'.split(
-    ' ',
-  );
+const TAGS =
+  'a p br hr b strong i em del s code pre blockquote ul ol li h1 h2 h3 h4 h5 h6 table thead tbody tr th td';
 
 /** The sanitised elements of the HTML that `marked` made from any text. */
 export const sanitize = (html: string): DocumentFragment =>
   purifier.sanitize(html, {
-    ALLOWED_TAGS,
+    ALLOWED_TAGS: TAGS.split(' '),
     ALLOWED_ATTR: ['href', 'target', 'rel', 'start'],
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
     RETURN_DOM_FRAGMENT: true,

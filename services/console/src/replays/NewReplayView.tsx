@@ -152,7 +152,7 @@ export function NewReplayView() {
               label="Copy as curl"
             />
           )}
-          <Button type="submit" disabled={start.isPending || !body}>
+          <Button variant="primary" type="submit" disabled={start.isPending || !body}>
             Start replay
           </Button>
         </div>

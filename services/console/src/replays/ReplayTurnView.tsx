@@ -1,20 +1,11 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
-import type { ReactNode } from 'react';
 import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import {
-  Alert,
-  Badge,
-  Card,
-  DataTable,
-  EmptyState,
-  Facts,
-  Loaded,
-  View,
-} from '../components/view.tsx';
+import { Alert, Card, DataTable, EmptyState, Facts, Loaded, View } from '../components/view.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { SessionLink } from '../sessions/SessionLink.tsx';
+import { Plain } from '../sessions/session/texts.tsx';
 import { isForView, useKeyDown } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { StatusBadge } from './ReplaysView.tsx';
@@ -23,7 +14,6 @@ import type { ReplayTurn, ShownReplay } from './replayQueries.ts';
 import { formatTurnId, type TurnFilter, type TurnId } from './search.ts';
 
 const LABELS = ['Recorded', 'Replayed'] as const;
-const TEXT = 'max-h-80 overflow-y-auto break-words whitespace-pre-wrap';
 
 /** A turn of a transcript, if there is one. */
 const useTurn = (id: TurnId | undefined) =>
@@ -36,17 +26,10 @@ const useTurn = (id: TurnId | undefined) =>
     enabled: id !== undefined,
   });
 
-const Part = ({ title, children }: { title: string; children: ReactNode }) => (
-  <section className="grid grid-cols-[minmax(0,1fr)] gap-2">
-    <h2 className="font-medium">{title}</h2>
-    {children}
-  </section>
-);
-
 /** The answer of the model that judged. */
 function Verdict({ sessionId }: { sessionId: string }) {
   const { data } = useTurn({ session_id: sessionId, turn: 1 });
-  return <p className={TEXT}>{data?.output ?? data?.error?.message}</p>;
+  return <Plain text={data?.output ?? data?.error?.message ?? ''} />;
 }
 
 const TurnLink = ({ id, label }: { id: TurnId; label: string }) => (
@@ -73,34 +56,28 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
   return (
     <div className="grid grid-cols-[minmax(0,1fr)] gap-5">
       {recorded.error && <Alert title={recorded.error.message} />}
-      <Part title="Input">
-        <Card className={TEXT} tabIndex={0}>
-          {recorded.data?.input}
-        </Card>
-      </Part>
-      <Part title="Answer">
+      <Card title="Input">
+        <Plain text={recorded.data?.input ?? ''} />
+      </Card>
+      <Card title="Answer">
         {omitted && <p>The service shows no difference ({omitted.replace('_', ' ')}).</p>}
         {outcome === 'failed' && (
           <Alert title={`The replayed turn failed: ${code}`}>{replayed?.error?.message}</Alert>
         )}
         {outcome === 'skipped' && <p>The recorded turn has no answer, or was not begun again.</p>}
         {outcome === 'same' && <p>Both answers are the same.</p>}
-        {outcome !== 'changed' && (
-          <Card className={TEXT} tabIndex={0}>
-            {answers.before}
-          </Card>
-        )}
+        {outcome !== 'changed' && <Plain text={answers.before} />}
         {diff && <TextDiff labels={LABELS} parts={diff} />}
         {omitted && omitted !== 'erased' && <TextDiff labels={LABELS} {...answers} />}
-      </Part>
+      </Card>
       {(before || after) && (
-        <Part title="Tool calls">
+        <Card title="Tool calls">
           {before === after ? (
-            <Card className={TEXT}>{before}</Card>
+            <Plain text={before} />
           ) : (
             <TextDiff labels={LABELS} before={before} after={after} />
           )}
-        </Part>
+        </Card>
       )}
       {turn.checks.length > 0 && (
         <DataTable
@@ -111,9 +88,7 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
             key: String(check),
             cells: [
               <code className="text-xs break-all">{JSON.stringify(rules[check])}</code>,
-              <Badge tone={passed ? 'success' : 'destructive'}>
-                {passed ? 'Passed' : 'Failed'}
-              </Badge>,
+              <StatusBadge status={passed ? 'passed' : 'failed'} />,
               session_id ? <Verdict sessionId={session_id} /> : reason,
             ],
           }))}
@@ -168,12 +143,7 @@ export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
             All turns
           </Button>
           {(['k', 'j'] as const).map((key) => (
-            <Button
-              key={key}
-              variant="outline"
-              disabled={!neighbours[key]}
-              onClick={() => go(neighbours[key])}
-            >
+            <Button key={key} disabled={!neighbours[key]} onClick={() => go(neighbours[key])}>
               {key === 'k' ? 'Previous' : 'Next'}
             </Button>
           ))}

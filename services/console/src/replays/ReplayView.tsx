@@ -4,7 +4,7 @@ import { api } from '../api/client.ts';
 import { Button, LinkButton } from '../components/Button.tsx';
 import { Chart, formatCount, TOKEN_SERIES, type ChartSeries } from '../components/Chart.tsx';
 import { Alert, Badge, Card, EmptyState, Facts, Loaded, Time, View } from '../components/view.tsx';
-import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
+import { ROW_LINK, VirtualList } from '../components/EntryList.tsx';
 import { BeforeAfter } from './BeforeAfter.tsx';
 import { OUTCOMES, Progress, Replacements, StatusBadge } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
@@ -51,7 +51,7 @@ function TurnList({ replay, filter }: { replay: ShownReplay; filter: TurnFilter 
   const { replay_id: replayId, status, sums } = replay;
   const query = useInfiniteQuery(turnsQuery(replayId, filter));
   const again = status === 'running' && (
-    <Button variant="outline" size="small" onClick={() => void query.refetch()}>
+    <Button size="small" onClick={() => void query.refetch()}>
       Show the turns compared meanwhile
     </Button>
   );

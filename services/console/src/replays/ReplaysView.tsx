@@ -4,9 +4,9 @@ import { Plus } from 'lucide-react';
 import { LinkButton } from '../components/Button.tsx';
 import { formatCount, type ChartSeries } from '../components/Chart.tsx';
 import { Badge, EmptyState, Time, View } from '../components/view.tsx';
-import { ROW_LINK, VirtualList } from '../components/VirtualList.tsx';
+import { ROW_LINK, VirtualList } from '../components/EntryList.tsx';
 import { useAgentNames } from '../agents/agentQueries.ts';
-import { replaysQuery, type Replay, type ReplayTurn } from './replayQueries.ts';
+import { replaysQuery, type Replay } from './replayQueries.ts';
 
 const COLUMNS =
   'grid gap-x-4 md:grid-cols-[minmax(0,1fr)_9rem_8rem_4rem_4.5rem_4rem_13rem] md:items-center';
@@ -22,13 +22,14 @@ export const OUTCOMES = [
 const TONES: Readonly<Partial<Record<string, 'success' | 'warning' | 'destructive'>>> = {
   same: 'success',
   completed: 'success',
+  passed: 'success',
   changed: 'warning',
   budget_exhausted: 'warning',
   failed: 'destructive',
 };
 
-/** The status of a replay, or the outcome of a turn. */
-export const StatusBadge = ({ status }: { status: Replay['status'] | ReplayTurn['outcome'] }) => (
+/** The status of a replay, or the outcome of a turn or of a check. */
+export const StatusBadge = ({ status }: { status: string }) => (
   <Badge tone={TONES[status] ?? 'neutral'} className="capitalize">
     {status.replace('_', ' ')}
   </Badge>
@@ -63,61 +64,57 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
   );
 }
 
-const ReplayList = () => (
-  <VirtualList
-    label="Replays"
-    query={useInfiniteQuery(replaysQuery)}
-    idOf={({ replay_id }) => replay_id}
-    estimate={56}
-    className="h-full"
-    empty={
-      <EmptyState title="No replays yet">
-        A replay runs recorded sessions again, for example with another model or instruction, and
-        compares the answers. The recorded sessions do not change.
-      </EmptyState>
-    }
-  >
-    {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
-      <div className={`${COLUMNS} border-b px-4 py-2 hover:bg-muted/60 md:px-6`}>
-        <div className="min-w-0 text-xs text-muted-foreground">
-          <Link
-            to="/replays/$replayId"
-            params={{ replayId }}
-            className={`${ROW_LINK} text-sm text-foreground`}
-          >
-            <Replacements of={replacements} />
-          </Link>
-          <span className="block truncate">{replayId}</span>
-        </div>
-        <span>
-          <StatusBadge status={status} />
-        </span>
-        <Progress turns={turns} />
-        <span className="flex gap-3 text-xs tabular-nums md:contents">
-          {OUTCOMES.slice(0, 3).map(([key]) => (
-            <span key={key}>
-              {formatCount(turns[key])} {key}
-            </span>
-          ))}
-        </span>
-        <Time value={created_at} className="text-xs text-muted-foreground md:text-right" />
-      </div>
-    )}
-  </VirtualList>
-);
-
 /** The replays of the account, newest first. */
 export const ReplaysView = () => (
   <View
     title="Replays"
     description="Recorded sessions that ran again, and how the answers compare."
     actions={
-      <LinkButton to="/replays/new">
+      <LinkButton variant="primary" to="/replays/new">
         <Plus aria-hidden /> New replay
       </LinkButton>
     }
     className="overflow-hidden p-0 md:p-0"
   >
-    <ReplayList />
+    <VirtualList
+      label="Replays"
+      query={useInfiniteQuery(replaysQuery)}
+      idOf={({ replay_id }) => replay_id}
+      estimate={56}
+      className="h-full"
+      empty={
+        <EmptyState title="No replays yet">
+          A replay runs recorded sessions again, for example with another model or instruction, and
+          compares the answers. The recorded sessions do not change.
+        </EmptyState>
+      }
+    >
+      {({ replay_id: replayId, replacements, status, sums: { turns }, created_at }) => (
+        <div className={`${COLUMNS} border-b px-4 py-2 hover:bg-muted/60 md:px-6`}>
+          <div className="min-w-0 text-xs text-muted-foreground">
+            <Link
+              to="/replays/$replayId"
+              params={{ replayId }}
+              className={`${ROW_LINK} text-sm text-foreground`}
+            >
+              <Replacements of={replacements} />
+            </Link>
+            <span className="block truncate">{replayId}</span>
+          </div>
+          <span>
+            <StatusBadge status={status} />
+          </span>
+          <Progress turns={turns} />
+          <span className="flex gap-3 text-xs tabular-nums md:contents">
+            {OUTCOMES.slice(0, 3).map(([key]) => (
+              <span key={key}>
+                {formatCount(turns[key])} {key}
+              </span>
+            ))}
+          </span>
+          <Time value={created_at} className="text-xs text-muted-foreground md:text-right" />
+        </div>
+      )}
+    </VirtualList>
   </View>
 );

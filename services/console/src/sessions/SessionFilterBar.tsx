@@ -110,7 +110,7 @@ export function SessionFilterBar() {
             onChange={({ target }) => set(name, target.value)}
           />
         ))}
-        <Button variant="outline" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
+        <Button aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
           <SlidersHorizontal aria-hidden /> More filters{countMore > 0 && ` (${countMore})`}
         </Button>
         {Object.keys(filters).length > 0 && (

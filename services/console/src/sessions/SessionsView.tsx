@@ -67,13 +67,14 @@ function SessionList({ filters, isLive, onReset }: SessionListProps) {
       )}
       {error && (
         <Alert title={error.message}>
-          <Button variant="outline" size="small" className="w-fit" onClick={retry}>
+          <Button size="small" className="w-fit" onClick={retry}>
             Try again
           </Button>
         </Alert>
       )}
       {newCount > 0 && (
         <Button
+          variant="primary"
           size="small"
           className="absolute top-10 left-1/2 z-20 -translate-x-1/2 shadow-md"
           onClick={() => void sessions.showNew()}
@@ -122,7 +123,7 @@ export function SessionsView() {
       title="Sessions"
       className="flex flex-col overflow-hidden p-0 md:p-0"
       actions={
-        <Button variant="outline" size="small" onClick={() => setLive(!isLive)}>
+        <Button size="small" onClick={() => setLive(!isLive)}>
           {isLive ? <Pause aria-hidden /> : <Play aria-hidden />}
           {isLive ? 'Pause updates' : 'Resume updates'}
         </Button>

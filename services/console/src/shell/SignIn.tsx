@@ -57,7 +57,7 @@ export function SignIn({ problem }: { problem: string | undefined }) {
           value={key}
           onValue={setKey}
         />
-        <Button type="submit" disabled={isChecking}>
+        <Button variant="primary" type="submit" disabled={isChecking}>
           {isChecking ? 'Checking…' : 'Sign in'}
         </Button>
         <p className="text-xs text-muted-foreground">

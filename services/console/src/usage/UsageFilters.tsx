@@ -10,17 +10,15 @@ const KINDS = [
   ['replay', 'Replays'],
 ] as const;
 
+const NO_DAYS = { days: undefined, from: undefined, to: undefined };
+
 /** The days and the filters of the view, which are in its address. */
 export function UsageFilters() {
   const search = useSearch({ from: '/usage' });
   const range = daysOf(search, Date.now());
-  const navigate = useNavigate();
+  const navigate = useNavigate({ from: '/usage' });
   const change = (changes: Partial<Record<keyof UsageSearch, string | number | undefined>>) =>
-    void navigate({
-      to: '/usage',
-      search: { ...search, ...changes } as UsageSearch,
-      replace: true,
-    });
+    void navigate({ search: { ...search, ...changes } as UsageSearch, replace: true });
   const isChosen = search.from !== undefined || search.to !== undefined;
   const none = { agent_id: undefined, model: undefined, key_id: undefined, kind: undefined };
   const models = (useQuery(modelsQuery).data ?? []).map(({ id }) => [id, id] as const);
@@ -47,13 +45,7 @@ export function UsageFilters() {
           ...RANGES.map((days) => [String(days), `Last ${days} days`] as const),
           ['', 'Choose days'],
         ]}
-        onValue={(days) =>
-          change(
-            days
-              ? { days: Number(days), from: undefined, to: undefined }
-              : { days: undefined, ...range },
-          )
-        }
+        onValue={(days) => change({ ...NO_DAYS, ...(days ? { days: Number(days) } : range) })}
       />
       {isChosen &&
         (['from', 'to'] as const).map((side) => (
@@ -76,9 +68,7 @@ export function UsageFilters() {
       {choice('key_id', 'Key', 'All keys', keys)}
       {choice('kind', 'Kind', 'Runs and replays', KINDS)}
       {Object.keys(none).some((name) => name in search) && (
-        <Button variant="outline" onClick={() => change(none)}>
-          Clear filters
-        </Button>
+        <Button onClick={() => change(none)}>Clear filters</Button>
       )}
     </div>
   );

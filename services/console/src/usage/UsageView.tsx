@@ -7,13 +7,8 @@ import { useAgentNames, useKeyNames } from '../agents/agentQueries.ts';
 import { daysOf, eachDay, GROUPS, type UsageGroup, type UsageSearch } from './search.ts';
 import { StorageUse } from './StorageUse.tsx';
 import { UsageFilters } from './UsageFilters.tsx';
-import {
-  figuresOf,
-  showCost,
-  UsageTable,
-  type NamedEntry,
-  type UsageEntry,
-} from './UsageTable.tsx';
+import { figuresOf, showCost, UsageTable } from './UsageTable.tsx';
+import type { NamedEntry, UsageEntry } from './UsageTable.tsx';
 
 const route = getRouteApi('/usage');
 

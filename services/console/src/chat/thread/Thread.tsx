@@ -64,7 +64,6 @@ export function Thread({ turns, children, ...actions }: ThreadProps) {
       </div>
       {!isAtEnd && (
         <Button
-          variant="outline"
           size="small"
           className="absolute bottom-3 left-1/2 -translate-x-1/2 shadow-md"
           onClick={toEnd}

@@ -55,11 +55,11 @@ function Failure({ turn, isLast, onRetry, onEdit }: TurnMessageProps) {
       {isLast && (
         <div className="mt-1 flex flex-wrap gap-2">
           {retry !== 'never' && (
-            <Button variant="outline" size="small" onClick={() => onRetry(turn)}>
+            <Button size="small" onClick={() => onRetry(turn)}>
               Try again
             </Button>
           )}
-          <Button variant="outline" size="small" onClick={() => onEdit(turn.input)}>
+          <Button size="small" onClick={() => onEdit(turn.input)}>
             Edit the message
           </Button>
         </div>

@@ -91,10 +91,7 @@ function Lines({ isChanged, before, after, isFirst, isLast }: LinesProps) {
 
 type LinesProps = DiffBlock & { isFirst: boolean; isLast: boolean };
 
-/**
- * Two texts beside each other, or their differences as the service found them. On a phone the lines
- * of both are below each other.
- */
+/** Two texts or their differences from the service: side by side, on a phone below each other. */
 export function TextDiff({ labels, parts, before = '', after = '' }: TextDiffProps) {
   const blocks = useMemo(() => toBlocks(parts ?? diffText(before, after)), [parts, before, after]);
   if (!blocks.some(({ isChanged }) => isChanged))

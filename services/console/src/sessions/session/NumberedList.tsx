@@ -16,10 +16,7 @@ interface NumberedListProps<Entry> extends Omit<
   read: (start: number, end: number, signal: AbortSignal) => Promise<readonly Entry[]>;
 }
 
-/**
- * A list whose entries are numbered from 0, of which only the pages on screen are loaded. Without a
- * target it starts at its end.
- */
+/** A list numbered from 0 that loads the pages on screen. Without a target it starts at its end. */
 export function NumberedList<Entry>(props: NumberedListProps<Entry>) {
   const { queryKey, count, pageSize, read, target, ...list } = props;
   const initial = Math.min(target ?? count - 1, count - 1);

@@ -9,8 +9,7 @@ import { SessionLink } from '../SessionLink.tsx';
 import { shortId } from '../SessionRow.tsx';
 import { EventRow } from './EventRow.tsx';
 import { NumberedList } from './NumberedList.tsx';
-import { SessionActions } from './SessionActions.tsx';
-import { SessionFacts } from './SessionFacts.tsx';
+import { SessionActions, SessionFacts } from './SessionHead.tsx';
 import { readSessionEvents, readTurns, sessionQuery } from './sessionQueries.ts';
 import { TurnCard } from './TurnCard.tsx';
 
@@ -56,7 +55,7 @@ export function SessionView() {
         <EmptyState
           title="This session was erased"
           action={
-            <LinkButton variant="outline" to="/audit" search={{ session: sessionId }}>
+            <LinkButton to="/audit" search={{ session: sessionId }}>
               Verify its events
             </LinkButton>
           }
@@ -92,7 +91,7 @@ export function SessionView() {
                   key={sessionId}
                   {...listOf('events')}
                   count={loaded.revision + 1}
-                  read={(from, to, signal) => readSessionEvents(sessionId, { from, to }, signal)}
+                  read={(from, to, signal) => readSessionEvents(sessionId, from, to, signal)}
                   target={event}
                 >
                   {(each) => (
@@ -113,7 +112,7 @@ export function SessionView() {
                   {...listOf(tab)}
                   count={loaded.turn_count - first + 1}
                   read={(start, end, signal) =>
-                    readTurns(sessionId, { from: first + start, to: first + end }, signal)
+                    readTurns(sessionId, first + start, first + end, signal)
                   }
                   target={turn && Math.max(turn - first, 0)}
                 >

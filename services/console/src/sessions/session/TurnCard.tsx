@@ -23,6 +23,7 @@ const TONES = {
   interrupted: 'warning',
   running: 'success',
 } as const;
+const ACTION = { variant: 'ghost', size: 'small' } as const;
 const LINK = 'rounded px-1 py-0.5 text-primary tabular-nums hover:underline';
 /** A bar is at least so wide that one can see it, in percent. */
 const LEAST_WIDTH = 0.5;
@@ -166,25 +167,15 @@ function TurnActions({ session: { session_id }, turn: { turn, status } }: TurnPr
     <footer className="-ml-3 flex flex-wrap items-center">
       {status !== 'running' && (
         <>
-          <Button
-            variant="ghost"
-            size="small"
-            disabled={fork.isPending}
-            onClick={() => fork.mutate()}
-          >
+          <Button {...ACTION} disabled={fork.isPending} onClick={() => fork.mutate()}>
             <GitFork aria-hidden /> Fork here
           </Button>
-          <LinkButton
-            variant="ghost"
-            size="small"
-            to="/replays/new"
-            search={{ session: session_id, turn }}
-          >
+          <LinkButton {...ACTION} to="/replays/new" search={{ session: session_id, turn }}>
             <Repeat2 aria-hidden /> Replay here
           </LinkButton>
         </>
       )}
-      <Button variant="ghost" size="small" onClick={() => setShowsRequests(true)}>
+      <Button {...ACTION} onClick={() => setShowsRequests(true)}>
         <FileJson aria-hidden /> Requests
       </Button>
       {fork.error && <Alert title={fork.error.message} />}

@@ -42,17 +42,8 @@ export const sessionQuery = (sessionId: string) =>
       !error && (data?.session.status === 'running' ? RUNNING_REFRESH_MS : IDLE_REFRESH_MS),
   });
 
-interface Bounds {
-  from: number;
-  to: number;
-}
-
 /** The turns `from` up to `to` (exclusive). A page of the API may have fewer than it could. */
-export async function readTurns(
-  sessionId: string,
-  { from, to }: Bounds,
-  signal: AbortSignal,
-): Promise<Turn[]> {
+export async function readTurns(sessionId: string, from: number, to: number, signal: AbortSignal) {
   const turns: Turn[] = [];
   for (let next = from; next < to; next = turns.at(-1)!.turn + 1) {
     const query = { after: next - 1, limit: to - next, reasoning: true };
@@ -64,12 +55,8 @@ export async function readTurns(
 }
 
 /** The events with the revisions `from` up to `to` (exclusive), at most 200. */
-export const readSessionEvents = (
-  sessionId: string,
-  { from, to }: Bounds,
-  signal: AbortSignal,
-): Promise<SessionEvent[]> =>
-  readEventPage(sessionId, { limit: to - from, ...(from > 0 && { after: from - 1 }) }, signal);
+export const readSessionEvents = (id: string, from: number, to: number, signal: AbortSignal) =>
+  readEventPage(id, { limit: to - from, ...(from > 0 && { after: from - 1 }) }, signal);
 
 /** The revision after which a turn begins in the stream of the session that recorded it. */
 async function revisionBefore(sessionId: string, turn: Turn, signal: AbortSignal): Promise<number> {
@@ -82,16 +69,11 @@ async function revisionBefore(sessionId: string, turn: Turn, signal: AbortSignal
 }
 
 /** The calls of a turn over time, from its events; undefined without the start of the turn. */
-export const waterfallQuery = (sessionId: string, turn: Turn) =>
-  queryOptions({
-    // An ended turn does not change.
-    queryKey: [
-      'session',
-      sessionId,
-      turn.status === 'running' ? 'entries' : 'ended',
-      'waterfall',
-      turn.turn,
-    ],
+export const waterfallQuery = (sessionId: string, turn: Turn) => {
+  // An ended turn does not change.
+  const group = turn.status === 'running' ? 'entries' : 'ended';
+  return queryOptions({
+    queryKey: ['session', sessionId, group, 'waterfall', turn.turn],
     queryFn: async ({ signal }) => {
       const recordedBy = turn.origin_session_id ?? sessionId;
       const events: TurnEvent[] = [];
@@ -108,3 +90,4 @@ export const waterfallQuery = (sessionId: string, turn: Turn) =>
     },
     staleTime: Infinity,
   });
+};

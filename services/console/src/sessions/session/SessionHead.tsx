@@ -1,9 +1,12 @@
+import { useMutation, useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import type { Schema } from '../../api/client.ts';
-import { Badge, Facts, Time } from '../../components/view.tsx';
+import { MessageSquare, Repeat2, ShieldCheck, Square } from 'lucide-react';
+import { useAgentNames } from '../../agents/agentQueries.ts';
+import { api, dataOf, type Schema } from '../../api/client.ts';
+import { Button, LinkButton } from '../../components/Button.tsx';
+import { Alert, Badge, Facts, Time } from '../../components/view.tsx';
 import { SessionLink } from '../SessionLink.tsx';
 import { shortId } from '../SessionRow.tsx';
-import { useAgentNames } from '../../agents/agentQueries.ts';
 import { formatNumber } from './format.ts';
 
 const LINK = 'text-primary hover:underline';
@@ -63,5 +66,50 @@ export function SessionFacts({ session }: { session: Schema<'Transcript'> }) {
         </p>
       )}
     </div>
+  );
+}
+
+/** The actions on a session. */
+export function SessionActions({ session }: { session: Schema<'Transcript'> }) {
+  const { session_id, agent_id, status, turn_count } = session;
+  const client = useQueryClient();
+  const cancel = useMutation({
+    mutationFn: () => {
+      const params = { path: { sessionId: session_id } };
+      const body = { turn: turn_count };
+      return dataOf(api.POST('/v1/sessions/{sessionId}/cancel', { params, body }));
+    },
+    onSettled: () => client.invalidateQueries({ queryKey: ['session', session_id] }),
+  });
+  return (
+    <>
+      {cancel.error && <Alert title={cancel.error.message} />}
+      {status === 'running' && (
+        <Button
+          size="small"
+          variant="destructive"
+          disabled={cancel.isPending}
+          onClick={() => cancel.mutate()}
+        >
+          <Square aria-hidden /> Cancel turn
+        </Button>
+      )}
+      {!session.replay && (
+        <LinkButton
+          size="small"
+          to="/chat/$agentId"
+          params={{ agentId: agent_id }}
+          search={{ sessions: session_id }}
+        >
+          <MessageSquare aria-hidden /> Continue in chat
+        </LinkButton>
+      )}
+      <LinkButton size="small" to="/replays/new" search={{ session: session_id }}>
+        <Repeat2 aria-hidden /> Replay
+      </LinkButton>
+      <LinkButton size="small" to="/audit" search={{ session: session_id }}>
+        <ShieldCheck aria-hidden /> Verify
+      </LinkButton>
+    </>
   );
 }
