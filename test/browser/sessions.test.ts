@@ -266,6 +266,23 @@ describeInBrowser('a list of 3,000 sessions', () => {
     expect(page.problems).toEqual([]);
   });
 
+  test('reads the names of agents once, also with a key that may not', async () => {
+    const { body } = await service.post('/v1/keys', { name: 'rows', scopes: ['sessions:read'] });
+    const page = await browser!.open('/sessions', { service, key: body.data.api_key as string });
+    let reads = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('/v1/agents')) reads += 1;
+    });
+    await page.getByText('loaded, more below').waitFor();
+    for (const row of [60, 90, 120, 150]) {
+      await scrollTo(page, row * 44);
+      await page.locator(`[data-index="${row}"] a`).waitFor();
+      await page.waitForLoadState('networkidle');
+    }
+    expect(reads).toBeLessThanOrEqual(1);
+    expect(page.problems).toEqual([]);
+  });
+
   test('does not move where one reads when sessions begin', async () => {
     const page = await browser!.open('/sessions', { service });
     await page.getByText('loaded, more below').waitFor();
