@@ -396,13 +396,16 @@ withBrowser('shows what a model, a tool and a person say as text', async () => {
   expect(await page.getByLabel('Arguments').last().innerText()).toBe(payloads);
 
   // One turn for each, since some would swallow those that follow.
-  const texts = [...XSS_PAYLOADS, 'A [link](https://example.com/safe).'];
+  const written = '<p title="a&amp;b">An entity is written as &amp;lt; here.</p>';
+  const texts = [...XSS_PAYLOADS, written, 'A [link](https://example.com/safe).'];
   service.model.use((_request, index) => ({ text: texts[index]!, reasoning: texts[index]! }));
   const [session_id] = sessionsIn(page);
   for (const input of texts) await service.post(`/v1/agents/${agentId}/run`, { input, session_id });
   const loaded = await browser!.open(`/chat/${agentId}?sessions=${session_id}`, { service });
   await loaded.getByRole('link', { name: 'link' }).waitFor();
   expect(await loaded.getByRole('article').count()).toBe(1 + texts.length);
+  // The last of them is the answer; the others are the reasoning and the input.
+  expect(await loaded.locator('.markdown').getByText(written, { exact: true }).count()).toBe(1);
   await look(loaded);
   const targets = await loaded.evaluate<string[]>(
     "[...document.querySelectorAll('.markdown a[href]')].map((link) => link.href)",

@@ -208,9 +208,22 @@ describeInBrowser('new sessions', () => {
     expect(page.problems).toEqual([]);
   });
 
-  test('are counted while one has paused the list', async () => {
+  test('do not move the row that has the focus, also after a dialog', async () => {
     const page = await browser!.open('/sessions', { service });
     await sessionLink(page, 'Just begun').waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await describeSession(await run(support, 'Meanwhile'), { title: 'Meanwhile' });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Just begun');
+    expect(page.problems).toEqual([]);
+  });
+
+  test('are counted while one has paused the list', async () => {
+    const page = await browser!.open('/sessions', { service });
+    await sessionLink(page, 'Meanwhile').waitFor();
     await page.getByRole('button', { name: 'Pause updates' }).click();
     const before = await titles(page);
     for (const title of ['First', 'Second'])
@@ -263,6 +276,23 @@ describeInBrowser('a list of 3,000 sessions', () => {
     // A place in the middle, whose page was dropped meanwhile.
     await scrollTo(page, 1_500 * 44);
     await page.locator('[data-index="1500"] a').waitFor();
+    expect(page.problems).toEqual([]);
+  });
+
+  test('reads the names of agents once, also with a key that may not', async () => {
+    const { body } = await service.post('/v1/keys', { name: 'rows', scopes: ['sessions:read'] });
+    const page = await browser!.open('/sessions', { service, key: body.data.api_key as string });
+    let reads = 0;
+    page.on('request', (request) => {
+      if (request.url().includes('/v1/agents')) reads += 1;
+    });
+    await page.getByText('loaded, more below').waitFor();
+    for (const row of [60, 90, 120, 150]) {
+      await scrollTo(page, row * 44);
+      await page.locator(`[data-index="${row}"] a`).waitFor();
+      await page.waitForLoadState('networkidle');
+    }
+    expect(reads).toBeLessThanOrEqual(1);
     expect(page.problems).toEqual([]);
   });
 

@@ -58,3 +58,43 @@ withBrowser('shows the latest requests as curl commands without the key', async 
   expect(copied).toContain('x-api-key: $TURNLOG_API_KEY');
   expect(copied).not.toContain(service.key);
 });
+
+withBrowser('is light or dark as the system is, unless a person chooses', async () => {
+  const page = await browser!.open('/agents', { service });
+  const colors = () =>
+    page.evaluate<string>(
+      "getComputedStyle(document.body).backgroundColor + getComputedStyle(document.querySelector('h1')).color",
+    );
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  const light = await colors();
+  await page.emulateMedia({ colorScheme: 'dark' });
+  const dark = await colors();
+  expect(dark).not.toBe(light);
+  await page.getByLabel('Theme').selectOption('Light');
+  expect(await colors()).toBe(light);
+  await page.emulateMedia({ colorScheme: 'light' });
+  await page.getByLabel('Theme').selectOption('Dark');
+  expect(await colors()).toBe(dark);
+  await page.reload();
+  await page.getByRole('heading', { name: 'Agents', level: 1 }).waitFor();
+  expect(await colors()).toBe(dark);
+});
+
+withBrowser('shows views without the values that their addresses can’t have', async () => {
+  const agent = await service.createAgent({ name: 'Linked' });
+  const { body } = await service.post(`/v1/agents/${agent}/run`, { input: 'hi' });
+  const page = await browser!.open('/system', { service });
+  for (const [path, bad] of [
+    ['/agents', 'name=null'],
+    [`/chat/${agent}`, 'sessions=5'],
+    [`/sessions/${body.data.session_id as string}`, 'tab=zzz&turn=0&event=-1'],
+    ['/sessions', 'status=bogus&agent_id=true&label=null'],
+    ['/replays/new', 'session=5&turn=-1'],
+    ['/usage', 'days=abc&from=2026-99-99&by=bogus&kind=1'],
+  ]) {
+    await page.goto(`${service.url}/console${path}?${bad}`);
+    await page.waitForURL(`${service.url}/console${path}`);
+    await page.getByRole('heading', { level: 1 }).waitFor();
+  }
+  expect(page.problems).toEqual([]);
+});

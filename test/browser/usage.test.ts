@@ -10,8 +10,7 @@ import { newKey } from '../support/processes/operator.ts';
 import { XSS_PAYLOADS } from '../support/browser/xssPayloads.ts';
 
 const PRICE = { input_per_million: '2.5', output_per_million: '10' };
-/** Not the name of an agent, whose row stays until the keys are there. */
-const KEY_NAME = XSS_PAYLOADS[12]!;
+const KEY_NAME = XSS_PAYLOADS[2]!;
 
 const folder = await mkdtemp(join(tmpdir(), 'turnlog-usage-view-'));
 const model = await startScriptedModel(({ messages }) => {
@@ -99,7 +98,14 @@ withBrowser(
       await page.getByRole('rowheader', { name, exact: true }).waitFor();
     expect(await page.inspect('by-agent')).toEqual([]);
 
+    // The agents are not shown as if they were keys until the keys are there.
+    const { promise: held, resolve: release } = Promise.withResolvers<void>();
+    await page.route(/by=key/, (route) => held.then(() => route.continue()));
     await groupBy(page, 'key');
+    await page.getByRole('figure', { name: /^Runs by agent/ }).waitFor({ state: 'detached' });
+    expect(await page.getByRole('figure').count()).toBe(0);
+    release();
+    await page.getByRole('figure', { name: 'Runs by key' }).waitFor();
     await page.getByRole('rowheader', { name: KEY_NAME, exact: true }).waitFor();
     expect(await cellOf(page, KEY_NAME, 0).innerText()).toBe('3');
     await page.getByRole('link', { name: KEY_NAME, exact: true }).click();

@@ -101,6 +101,8 @@ export const router = createRouter({
   basepath: '/console',
   defaultPreload: 'intent',
   scrollRestoration: false,
+  // Views get no parameter that the parser of their address left out.
+  search: { strict: true },
 });
 
 declare module '@tanstack/react-router' {

@@ -1,4 +1,4 @@
-import { queryOptions, useQuery } from '@tanstack/react-query';
+import { queryOptions, useQuery, type Query } from '@tanstack/react-query';
 import { api, dataOf, pageOf, rowsQuery, type Schema } from '../api/client.ts';
 
 /** An agent, and the entity tag of the revision that it is at. */
@@ -57,6 +57,7 @@ export const toolsQuery = queryOptions({
 });
 
 const MOST = 1_000;
+const FRESH_MS = 60_000;
 const params = { query: { limit: MOST } };
 
 /** Names by their ids, in the order of the API. */
@@ -65,7 +66,10 @@ const NO_NAMES: Names = new Map();
 
 function useNames(queryKey: readonly string[], read: () => Promise<[id: string, name: string][]>) {
   const queryFn = async (): Promise<Names> => new Map(await read());
-  return useQuery({ queryKey, queryFn, staleTime: 60_000, retry: false }).data ?? NO_NAMES;
+  // Each row of a list reads the names: a failed read is not repeated for every row that scrolls in.
+  const retryOnMount = ({ state }: Query<Names>) => Date.now() - state.errorUpdatedAt > FRESH_MS;
+  const options = { queryKey, queryFn, staleTime: FRESH_MS, retry: false, retryOnMount };
+  return useQuery(options).data ?? NO_NAMES;
 }
 
 /** The names of the first agents of the account. Empty without the right to read agents. */

@@ -1,8 +1,9 @@
 import DOMPurify from 'dompurify';
-import { Marked, Renderer, Tokenizer, type Tokens } from 'marked';
+import { Marked, Tokenizer, type Tokens } from 'marked';
 
+/** For the content of an element. marked would leave the character references of a text as they are. */
 const escapeText = (text: string): string =>
-  Renderer.prototype.text.call(undefined, { type: 'text', raw: text, text });
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 /** Lists and quotations that are nested deeper are shown as text. */
 const MAX_NESTING = 50;

@@ -11,7 +11,7 @@ const THEMES = [
 /** Shows the page in the theme that the person chose; the system's before. */
 export function applyTheme(): string {
   const theme = localStorage.getItem(NAME) ?? '';
-  document.documentElement.style.colorScheme = theme;
+  document.documentElement.className = theme;
   return theme;
 }
 

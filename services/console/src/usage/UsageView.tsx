@@ -27,7 +27,8 @@ const useUsage = (query: UsageQuery) =>
     queryKey: ['usage', query],
     queryFn: () =>
       pageOf(api.GET('/v1/usage', { params: { query: { ...query, limit: MOST_ENTRIES } } })),
-    placeholderData: keepPreviousData,
+    // Entries of other days or of another group would stand under the wrong heading.
+    ...(!query.by && { placeholderData: keepPreviousData }),
   });
 
 /** Bars of a chart; the table has all entries. */
