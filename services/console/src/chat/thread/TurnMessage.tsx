@@ -1,9 +1,19 @@
-import { memo } from 'react';
+import { memo, useLayoutEffect, useRef } from 'react';
 import { Button, CopyButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
-import { Markdown } from '../../components/Markdown.tsx';
+import { marked, sanitize } from '../../markdown/sanitize.ts';
 import { LongText, Plain, ToolCallDetails } from '../../sessions/session/texts.tsx';
 import { isOpen, type ChatRound, type ChatTurn } from './turnState.ts';
+
+/** A text of a person, an agent or a tool, as Markdown. */
+const Markdown = memo(({ text }: { text: string }) => {
+  const ref = useRef<HTMLDivElement>(null);
+  useLayoutEffect(
+    () => ref.current!.replaceChildren(sanitize(marked.parse(text, { async: false }))),
+    [text],
+  );
+  return <div ref={ref} className="markdown" />;
+});
 
 /** One model call: its reasoning, its text and its tool calls. */
 export const Round = memo(({ round: { reasoning, text, calls } }: { round: ChatRound }) => (
