@@ -225,6 +225,24 @@ withBrowser(
   },
 );
 
+withBrowser('stops a verification with its button and with Escape', async () => {
+  const page = await browser!.open(`/audit?session=${sessionId}`, { service });
+  // Responses never arrive until the verification is stopped.
+  await page.route('**/proof?*', () => undefined);
+  const button = page.getByRole('button', { name: 'Stop' });
+  for (const stop of [() => button.click(), () => page.keyboard.press('Escape')]) {
+    await verify(page);
+    await page.getByText('Reading the session…').waitFor();
+    await stop();
+    await button.waitFor({ state: 'detached' });
+    expect(await page.getByRole('alert').count()).toBe(0);
+  }
+  await page.unroute('**/proof?*');
+  await verify(page);
+  await page.getByRole('heading', { name: 'Everything that could be checked matches' }).waitFor();
+  expect(page.problems).toEqual([]);
+});
+
 withBrowser('says so where the browser offers no WebCrypto', async () => {
   const page = await browser!.open('/system', { service });
   await page.addInitScript('delete Crypto.prototype.subtle');

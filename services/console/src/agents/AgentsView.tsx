@@ -89,11 +89,7 @@ export function AgentsView() {
                 {agents.length} of {all.length} {hasNextPage ? 'loaded so far' : 'agents'}
               </p>
               {hasNextPage && (
-                <Button
-                  className="justify-self-start"
-                  disabled={isFetching}
-                  onClick={() => void fetchNextPage()}
-                >
+                <Button disabled={isFetching} onClick={() => void fetchNextPage()}>
                   Load more agents
                 </Button>
               )}

@@ -3,16 +3,7 @@ import { Pin } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import { Button, CopyButton } from '../components/Button.tsx';
 import { TextAreaField } from '../components/Field.tsx';
-import {
-  Alert,
-  Badge,
-  Card,
-  DataTable,
-  EmptyState,
-  Facts,
-  Loaded,
-  Time,
-} from '../components/view.tsx';
+import { Alert, Badge, Card, DataTable, Facts, Loaded, Time } from '../components/view.tsx';
 import { fetchCheckpoint, readTree } from './service.ts';
 import { useTrust } from './trust.ts';
 import { toBase64 } from './verify/bytes.ts';
@@ -126,9 +117,10 @@ export function CheckpointCard() {
       <Loaded query={newest} skeleton="h-64">
         {(checkpoint) =>
           checkpoint === null ? (
-            <EmptyState title="No checkpoint yet">
-              The log is signed about a second after its first event. Create an agent first.
-            </EmptyState>
+            <p className="text-muted-foreground">
+              No checkpoint yet. The log is signed about a second after its first event. Create an
+              agent first.
+            </p>
           ) : (
             <>
               {trust && <Signers checkpoint={checkpoint} trust={trust} />}

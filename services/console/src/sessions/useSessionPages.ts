@@ -51,9 +51,8 @@ interface Options {
 }
 
 /**
- * The sessions of a list, of which only the pages on screen are kept in memory: the rest
- * is known by its cursors. New sessions come in while the list is live and at its start; otherwise
- * they are counted.
+ * The sessions of a list. Only the pages on screen are kept in memory; the rest is known by its
+ * cursors. New sessions come in while the list is live and at its start; otherwise they are counted.
  */
 export function useSessionPages({ filters, range, isLive, isAtStart }: Options) {
   const client = useQueryClient();

@@ -18,8 +18,7 @@ export function RequestLogDialog(props: DialogProps) {
   return (
     <Dialog title="Requests as curl" className="w-[min(52rem,calc(100vw-2rem))]" {...props}>
       <p className="mb-3 text-muted-foreground">
-        The latest requests of this tab. The commands take the key from <code>TURNLOG_API_KEY</code>
-        .
+        The latest requests of this tab. Commands take the key from <code>TURNLOG_API_KEY</code>.
       </p>
       <ul className="divide-y">
         {requests.map((request) => (

@@ -69,10 +69,7 @@ const REASONS: [name: string, path: string, first: string][] = [
   ['Erasures', 'erasures.reason', 'Check that the key store can be written. They are retried.'],
 ];
 
-/**
- * The parts of a process that is ready, in an order that does not change. `lagMs` is undefined for a
- * part that follows nothing.
- */
+/** The parts of a ready process, in a fixed order; a part that follows nothing has no `lagMs`. */
 export function partsOf(health: HealthReport) {
   const parts = PARTS.filter(([, member]) => health[member]).map(([name, member, figures]) => {
     const state = at(health, `${member}.state`);
