@@ -2,8 +2,7 @@ import DOMPurify from 'dompurify';
 import { Marked, Tokenizer, type Tokens } from 'marked';
 
 /** For the content of an element. marked would leave the character references of a text as they are. */
-const escapeText = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+const escapeText = (text: string): string => text.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
 
 /** Lists and quotations that are nested deeper are shown as text. */
 const MAX_NESTING = 50;
