@@ -161,7 +161,12 @@ export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowse
       await page.goto(`${service.url}/console${path}`);
       return page;
     },
-    close: () => browser.close(),
+    async close() {
+      // A view that refreshes itself may be in the middle of a request that a test answers.
+      const pages = browser.contexts().flatMap((context) => context.pages());
+      await Promise.all(pages.map((page) => page.unrouteAll({ behavior: 'ignoreErrors' })));
+      await browser.close();
+    },
   };
   return consoleBrowser;
 }
