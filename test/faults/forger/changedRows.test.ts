@@ -184,7 +184,7 @@ describe.each(await forgedStores())('changed rows on $name', ({ start }) => {
     await eventually(damagedRows, (rows) => rows.some(({ table }) => table === 'api_keys'));
   }, 60_000);
 
-  test('rows that nobody reads are compared in the background', async () => {
+  test('unread rows are compared in the background', async () => {
     const { agent_id, session_id } = await session();
     await forger.run('UPDATE {sessions} SET agent_id = ?', 'agent_of_somebody_else');
     await forger.run(`UPDATE {turns} SET input = output WHERE session_id = ?`, session_id);

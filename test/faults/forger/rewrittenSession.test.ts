@@ -108,7 +108,7 @@ describe.each(await forgedStores())(
       });
     }
 
-    test('is continued and proven by nobody, and exported by nobody', async () => {
+    test('is not continued, proven or exported', async () => {
       const session = await recorded();
       service.forger.rewrite(session.stream, 4, plain);
       await expectRefused(session, 4);
@@ -155,7 +155,7 @@ describe.each(await forgedStores())(
       await expectNoExport(session);
     });
 
-    test('has no bundle that verifies, though its newest event has a leaf of its own', async () => {
+    test('has no bundle that verifies, though its newest event has a leaf', async () => {
       const session = await recorded();
       const { forger } = service;
       const genuine = forger.stream(session.stream);
