@@ -63,6 +63,10 @@ export interface ReadOptions {
 export const bytesOf = ({ data, metadata }: Pick<StoredEvent, 'data' | 'metadata'>): number =>
   Buffer.byteLength(data) + Buffer.byteLength(metadata);
 
+/** The size of several events. */
+export const totalBytesOf = (events: readonly Parameters<typeof bytesOf>[0][]): number =>
+  events.reduce((sum, event) => sum + bytesOf(event), 0);
+
 /**
  * A follower's progress: the last event that it has processed, which also identifies the log. A log
  * without that event at that position is a different one.

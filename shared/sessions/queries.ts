@@ -4,14 +4,14 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { discloseEvents } from '../eventlog/encryption/openTexts.ts';
 import { withLostKeyReports, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
-import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
+import { isFull, type DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import type { StreamFlaw } from '../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import { mapTexts, withheld } from '../transparency/proof/shownTexts.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import { SLICE_BYTES, yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
-import { bytesOf } from '../ports/eventStore.ts';
+import { totalBytesOf } from '../ports/eventStore.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 
 /** The same error for an unknown session and for one of another account. */
@@ -32,7 +32,7 @@ const GROUP = 32;
 /** Consecutive events of a stream, and whether the read may have ended before more of them. */
 interface GroupOfEvents {
   events: RecordedEvent[];
-  isFull: boolean;
+  mayHaveMore: boolean;
 }
 
 const FIRST_EVENT = { direction: 'forwards', from: 0, limit: 1 } as const;
@@ -48,7 +48,7 @@ async function readInGroups(
   const rows: RecordedEvent[] = [];
   let used = 0;
   for (let counted = 0; ; counted = used) {
-    const { events, isFull } = await read(
+    const { events, mayHaveMore } = await read(
       from + rows.length,
       Math.min(GROUP, limit + 1 - rows.length),
     );
@@ -57,7 +57,7 @@ async function readInGroups(
       if (rows.length === limit || (rows.length > 0 && used > bytes)) return { rows, more: true };
       rows.push(event);
     }
-    if (!isFull) return { rows, more: false };
+    if (!mayHaveMore) return { rows, more: false };
     await yieldForText(accountId, used - counted);
   }
 }
@@ -119,12 +119,11 @@ async function readEvents(
     // Its last event may still have a megabyte: readPage yields after checking that.
     const group = { direction: 'forwards', from: first, limit, maxBytes: SLICE_BYTES } as const;
     const stored = (await readPage(source, stream, group)).map((event) => event.stored);
-    const bytes = stored.reduce((sum, event) => sum + bytesOf(event), 0);
     const events = await withLostKeyReports(source, stream, () =>
       discloseEvents(source.store.keys, stored),
     );
-    await yieldForText(account_id, bytes);
-    return { events, isFull: stored.length >= limit || bytes >= SLICE_BYTES };
+    await yieldForText(account_id, totalBytesOf(stored));
+    return { events, mayHaveMore: isFull({ ...group, events: stored }) };
   };
   const lastOf = ({ rows }: PageOf<RecordedEvent>): number => rows.at(-1)?.revision ?? from - 1;
 

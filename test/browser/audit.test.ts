@@ -1,6 +1,6 @@
 /** The audit view: checkpoints, trust, verification in the browser, receipts. */
 import { createPrivateKey } from 'node:crypto';
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -14,7 +14,7 @@ import {
 import { startConsoleBrowser, type ConsolePage } from '../support/browser/console.ts';
 import { XSS_PAYLOADS } from '../support/browser/xssPayloads.ts';
 import { startTestService, type TestService } from '../support/http/service.ts';
-import { startTestWitness } from '../support/servers/witness/witness.ts';
+import { startTestWitness, writeWitnessesFile } from '../support/servers/witness/witness.ts';
 
 const folder = await mkdtemp(join(tmpdir(), 'turnlog-audit-'));
 let log: NoteSigner | undefined;
@@ -45,13 +45,10 @@ async function untilCosigned(): Promise<string> {
 }
 
 beforeAll(async () => {
-  const witnesses = join(folder, 'witnesses.json');
-  const { url, vkey } = witness;
-  await writeFile(witnesses, JSON.stringify({ wanted: 1, witnesses: [{ url, vkey }] }));
   service = await startTestService(
     { text: 'The capital of France is Paris.' },
     {
-      LOG_WITNESSES_FILE: witnesses,
+      LOG_WITNESSES_FILE: await writeWitnessesFile(folder, [witness]),
       LOG_ORIGIN: 'log.example/turnlog',
     },
   );

@@ -27,7 +27,11 @@ import { startServerProcess } from '../support/processes/serverProcess.ts';
 import { orSkip } from '../support/processes/recipes/installed.ts';
 import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { ORIGIN, testLog, type TestLog } from '../support/servers/witness/log.ts';
-import { startTestWitness, type TestWitness } from '../support/servers/witness/witness.ts';
+import {
+  startTestWitness,
+  writeWitnessesFile,
+  type TestWitness,
+} from '../support/servers/witness/witness.ts';
 
 const tools =
   hasGo() && SSH_AGENT !== undefined
@@ -133,15 +137,12 @@ function litewitnessTests(folder: string): void {
 async function startWitnessedService(folder: string) {
   const data = await temporaryFolder();
   const witness = await startLitewitness(folder, 'lite.test/w');
-  const witnessesFile = join(data, 'witnesses.json');
-  const { url, vkey } = witness;
-  await writeFile(witnessesFile, JSON.stringify({ wanted: 1, witnesses: [{ url, vkey }] }));
   const env = {
     DATA_DIR: data,
     BOOTSTRAP_API_KEY: TEST_KEY,
     LOG_LEVEL: 'warn',
     LOG_ORIGIN: 'log.test/v1/log',
-    LOG_WITNESSES_FILE: witnessesFile,
+    LOG_WITNESSES_FILE: await writeWitnessesFile(data, [witness]),
   };
   let server = startServerProcess(env);
   let client = apiClient(await server.ready, TEST_KEY);

@@ -73,9 +73,9 @@ async function decodeSlice(
   for (const { unreadable } of readable)
     if (isTurnlogError(unreadable, 'key_missing'))
       throw await reportLostKey(source, stream, unreadable);
-  const known = decodeReadableEvents(readable);
-  if (isFlaw(known)) throw await reportDamage(source, stream, known);
-  return known;
+  const decoded = decodeReadableEvents(readable);
+  if (isFlaw(decoded)) throw await reportDamage(source, stream, decoded);
+  return decoded;
 }
 
 /** Decodes events, yielding to the event loop after those that reach the size of a slice. */
@@ -84,19 +84,19 @@ async function decodeInSlices(
   stream: string,
   events: readonly StoredEvent[],
 ): Promise<DecodedEvent[]> {
-  const known: DecodedEvent[] = [];
+  const decoded: DecodedEvent[] = [];
   let slice: StoredEvent[] = [];
   let chars = 0;
   for (const event of events) {
     slice.push(event);
     chars += event.data.length;
     if (chars < SLICE_BYTES) continue;
-    known.push(...(await decodeSlice(source, stream, slice)));
+    decoded.push(...(await decodeSlice(source, stream, slice)));
     [slice, chars] = [[], 0];
-    await yieldToEventLoop(known.at(-1)!.recorded.metadata.account_id);
+    await yieldToEventLoop(decoded.at(-1)!.recorded.metadata.account_id);
   }
-  if (slice.length > 0) known.push(...(await decodeSlice(source, stream, slice)));
-  return known;
+  if (slice.length > 0) decoded.push(...(await decodeSlice(source, stream, slice)));
+  return decoded;
 }
 
 /**

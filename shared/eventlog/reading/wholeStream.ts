@@ -4,7 +4,7 @@
  * functions over pages; readWhole.ts reads them.
  */
 import { belongsIn, openingOf, type DomainEvent } from '../eventTypes.ts';
-import { bytesOf, type ReadOptions, type StoredEvent } from '../../ports/eventStore.ts';
+import { totalBytesOf, type ReadOptions, type StoredEvent } from '../../ports/eventStore.ts';
 import { headOf, type StreamHead } from '../append.ts';
 import { decodeEvent } from '../codec.ts';
 import { isValidMetadata, toDomainEvent } from '../domainEvent.ts';
@@ -91,7 +91,7 @@ export const isFull = ({
   limit,
   maxBytes = Infinity,
 }: Pick<StreamPage, 'events' | 'limit' | 'maxBytes'>): boolean =>
-  events.length >= limit || events.reduce((sum, event) => sum + bytesOf(event), 0) >= maxBytes;
+  events.length >= limit || totalBytesOf(events) >= maxBytes;
 
 /**
  * The first missing revision of a page. A page that ends before its limits has met the end of the

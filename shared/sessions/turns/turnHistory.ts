@@ -9,7 +9,7 @@ import type { SessionEvent } from '../events.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { streamId, sessionStream } from '../../eventlog/streams.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
-import { bytesOf } from '../../ports/eventStore.ts';
+import { totalBytesOf } from '../../ports/eventStore.ts';
 import { turnNotFound } from './turn.ts';
 import { createBackwardReader } from '../history/readBackwards.ts';
 import { originErasedError, sessionErasedError } from '../../erasure/errors.ts';
@@ -151,7 +151,7 @@ export async function readTurnHistory(
   let recorded: RecordedCalls | undefined;
   let bytes = 0;
   for await (const page of readHistoryBackwards(source, session_id, revision)) {
-    const size = page.reduce((sum, { stored }) => sum + bytesOf(stored), 0);
+    const size = totalBytesOf(page.map(({ stored }) => stored));
     await reserveBytes(size);
     bytes += size;
     events = [...locatedEvents(page), ...events];

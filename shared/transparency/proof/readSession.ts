@@ -2,7 +2,7 @@ import type { RecordedEvent } from '../../eventlog/event.ts';
 import { discloseEvents } from '../../eventlog/encryption/openTexts.ts';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { SLICE_BYTES, yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
-import { bytesOf } from '../../ports/eventStore.ts';
+import { totalBytesOf } from '../../ports/eventStore.ts';
 
 /** Small, because objects that survive two minor collections remain until a major one. */
 const PAGE_EVENTS = 100;
@@ -27,8 +27,7 @@ export async function* readDisclosed(
     });
     if (stored.length === 0) return;
     const events = await discloseEvents(store.keys, stored);
-    const bytes = stored.reduce((sum, event) => sum + bytesOf(event), 0);
-    await yieldForText(events[0]!.metadata.account_id, bytes);
+    await yieldForText(events[0]!.metadata.account_id, totalBytesOf(stored));
     yield* events;
     from += stored.length;
   }

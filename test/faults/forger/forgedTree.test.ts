@@ -2,7 +2,11 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { startTestWitness, type TestWitness } from '../../support/servers/witness/witness.ts';
+import {
+  startTestWitness,
+  writeWitnessesFile,
+  type TestWitness,
+} from '../../support/servers/witness/witness.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -68,9 +72,7 @@ describe.each(await deployments())('on $name', ({ open }) => {
     async (what) => {
       await sign();
       vkey = (await deployment.cli('audit', 'vkey')).out.trim();
-      const witnesses = join(folder, 'witnesses.json');
-      const listed = [{ url: witness.url, vkey: witness.vkey }];
-      await writeFile(witnesses, JSON.stringify({ wanted: 1, witnesses: listed }));
+      const witnesses = await writeWitnessesFile(folder, [witness]);
       const before = await sign({ LOG_WITNESSES_FILE: witnesses });
       const kept = join(folder, 'kept.checkpoint');
       await writeFile(kept, before);

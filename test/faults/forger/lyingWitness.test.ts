@@ -1,8 +1,11 @@
 /** A witness lies: it says that it has cosigned another tree than the one that the others know. */
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { startTestWitness, type TestWitness } from '../../support/servers/witness/witness.ts';
+import {
+  startTestWitness,
+  writeWitnessesFile,
+  type TestWitness,
+} from '../../support/servers/witness/witness.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -22,10 +25,7 @@ describe.each(await deployments())('$name with three witnesses, of which two cou
     [deployment, folder] = await Promise.all([open(), temporaryFolder()]);
     const names = ['first.test/w', 'second.test/w', 'liar.test/w'];
     witnesses = await Promise.all(names.map((name) => startTestWitness(name, () => vkey)));
-    const file = join(folder, 'witnesses.json');
-    const listed = witnesses.map(({ url, vkey: key }) => ({ url, vkey: key }));
-    await writeFile(file, JSON.stringify({ wanted: 2, witnesses: listed }));
-    env = { LOG_WITNESSES_FILE: file };
+    env = { LOG_WITNESSES_FILE: await writeWitnessesFile(folder, witnesses, 2) };
     await serve();
     vkey = (await deployment.cli('audit', 'vkey')).out.trim();
     await serve(env);

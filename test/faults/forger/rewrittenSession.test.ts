@@ -167,7 +167,7 @@ describe.each(await forgedStores())(
         [8, completed],
       ] as const)
         forger.insert(session.stream, revision, { ...event, id: crypto.randomUUID() });
-      // The service's followers are told of a write by the next one.
+      // The next write wakes the service's followers.
       await converse(service, 1);
       await expectRefused(session, 2);
       await expectNoExport(session);

@@ -6,7 +6,11 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { eventually } from '../../support/processes/operator.ts';
-import { startTestWitness, type TestWitness } from '../../support/servers/witness/witness.ts';
+import {
+  startTestWitness,
+  writeWitnessesFile,
+  type TestWitness,
+} from '../../support/servers/witness/witness.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 
@@ -28,13 +32,6 @@ describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
     await witness.close();
     await rm(folder, { recursive: true });
   }, 60_000);
-
-  async function witnessesFile(): Promise<string> {
-    const file = join(folder, 'witnesses.json');
-    const { url, vkey: key } = witness;
-    await writeFile(file, JSON.stringify({ wanted: 1, witnesses: [{ url, vkey: key }] }));
-    return file;
-  }
 
   /** Signs, saves, signs more, and rolls back. Resolves with both newest checkpoints. */
   async function rollBack(env: Record<string, string> = {}): Promise<[string, string]> {
@@ -94,7 +91,7 @@ describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
   }, 120_000);
 
   test('does not start where a witness has cosigned more, until it is declared restored', async () => {
-    const env = { LOG_WITNESSES_FILE: await witnessesFile() };
+    const env = { LOG_WITNESSES_FILE: await writeWitnessesFile(folder, [witness]) };
     const checkpoints = await rollBack(env);
     expect(witness.head().size).toBe(sizeOf(checkpoints[1]));
     await expectRefusal(env, 'the witness witness.test/w', checkpoints);
@@ -117,16 +114,14 @@ test('a witness and an address that do not answer delay a start by seconds, and 
   const witness = await startTestWitness('witness.test/w', () => '');
   try {
     witness.use(() => new Promise(() => undefined));
-    const file = join(folder, 'witnesses.json');
-    const { url, vkey } = witness;
-    await writeFile(file, JSON.stringify({ wanted: 1, witnesses: [{ url, vkey }] }));
+    const file = await writeWitnessesFile(folder, [witness]);
     const first = await deployment.start();
     await first.ready();
     await first.write();
     await first.stop();
     const env = {
       LOG_WITNESSES_FILE: file,
-      LOG_KEPT_CHECKPOINTS: `${url}/kept,${join(folder, 'missing')}`,
+      LOG_KEPT_CHECKPOINTS: `${witness.url}/kept,${join(folder, 'missing')}`,
     };
     const service = await deployment.start(env);
     const began = performance.now();
@@ -136,7 +131,7 @@ test('a witness and an address that do not answer delay a start by seconds, and 
       '"source":"witness.test/w","reason":"did not answer within 2 s"',
     );
     expect(service.logged()).toContain('can’t be read (ENOENT)');
-    expect(service.logged()).toContain(`"source":"${url}/kept","reason":"answers with`);
+    expect(service.logged()).toContain(`"source":"${witness.url}/kept","reason":"answers with`);
     await service.stop();
   } finally {
     await deployment.close();

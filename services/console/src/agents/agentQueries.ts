@@ -66,7 +66,7 @@ const NO_NAMES: Names = new Map();
 
 function useNames(queryKey: readonly string[], read: () => Promise<[id: string, name: string][]>) {
   const queryFn = async (): Promise<Names> => new Map(await read());
-  // Each row of a list reads the names: a failed read is not repeated for every row that scrolls in.
+  // Each row of a list reads the names. The read is not repeated for each of them when it has failed.
   const retryOnMount = ({ state }: Query<Names>) => Date.now() - state.errorUpdatedAt > FRESH_MS;
   const options = { queryKey, queryFn, staleTime: FRESH_MS, retry: false, retryOnMount };
   return useQuery(options).data ?? NO_NAMES;

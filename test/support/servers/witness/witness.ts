@@ -1,7 +1,9 @@
 import { once } from 'node:events';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { generateKeyPairSync } from 'node:crypto';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { parseCheckpoint } from '../../../../shared/transparency/tlog/checkpoint.ts';
 import { cosign } from '../../../../shared/transparency/tlog/cosignature.ts';
@@ -140,4 +142,16 @@ export async function startTestWitness(name: string, logVkey: () => string): Pro
       await once(server, 'close');
     },
   };
+}
+
+/** Writes the file of LOG_WITNESSES_FILE into a folder. `wanted` is how many have to cosign. */
+export async function writeWitnessesFile(
+  folder: string,
+  witnesses: readonly Pick<TestWitness, 'url' | 'vkey'>[],
+  wanted = 1,
+): Promise<string> {
+  const file = join(folder, 'witnesses.json');
+  const listed = witnesses.map(({ url, vkey }) => ({ url, vkey }));
+  await writeFile(file, JSON.stringify({ wanted, witnesses: listed }));
+  return file;
 }
