@@ -208,9 +208,24 @@ describeInBrowser('new sessions', () => {
     expect(page.problems).toEqual([]);
   });
 
-  test('are counted while one has paused the list', async () => {
+  test('do not move the row that has the focus, also after a dialog', async () => {
     const page = await browser!.open('/sessions', { service });
     await sessionLink(page, 'Just begun').waitFor();
+    await page.keyboard.press('j');
+    // The focus moves with the next frame, and not at all once a dialog is in front.
+    await page.locator('a:focus', { hasText: 'Just begun' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await describeSession(await run(support, 'Meanwhile'), { title: 'Meanwhile' });
+    await page.getByRole('button', { name: '1 new' }).waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Just begun');
+    expect(page.problems).toEqual([]);
+  });
+
+  test('are counted while one has paused the list', async () => {
+    const page = await browser!.open('/sessions', { service });
+    await sessionLink(page, 'Meanwhile').waitFor();
     await page.getByRole('button', { name: 'Pause updates' }).click();
     const before = await titles(page);
     for (const title of ['First', 'Second'])

@@ -17,6 +17,8 @@ interface DialogProps {
 export function Dialog({ title, onClose, children, className }: DialogProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const titleId = useId();
+  // Before React removes it, which would not tell the view that the focus is back.
+  const close = () => ref.current?.close();
   useLayoutEffect(() => {
     const dialog = ref.current!;
     dialog.showModal();
@@ -31,7 +33,7 @@ export function Dialog({ title, onClose, children, className }: DialogProps) {
       aria-labelledby={titleId}
       // Strict mode closes the dialog and opens it again.
       onClose={() => ref.current?.open || onClose()}
-      onClick={(event) => event.target === ref.current && onClose()}
+      onClick={(event) => event.target === ref.current && close()}
       className={cn(
         'm-auto max-h-[85dvh] w-[min(36rem,calc(100vw-2rem))] rounded-lg border bg-card p-0 text-foreground shadow-xl backdrop:bg-black/50',
         className,
@@ -42,7 +44,7 @@ export function Dialog({ title, onClose, children, className }: DialogProps) {
           <h2 id={titleId} className="text-base font-semibold">
             {title}
           </h2>
-          <Button variant="ghost" size="icon" onClick={onClose} aria-label="Close">
+          <Button variant="ghost" size="icon" onClick={close} aria-label="Close">
             <X />
           </Button>
         </header>
