@@ -170,6 +170,24 @@ withBrowser('loads a long list page by page', async () => {
   expect(page.problems).toEqual([]);
 });
 
+withBrowser('says why the next page of a list is missing, and reads on when told to', async () => {
+  const service = services.at(-1)!;
+  const page = await browser!.open('/system', { service });
+  const pages = await page.rejectRequests(/\/v1\/agents\?.*after=/);
+  await page.goto(`${service.url}/console/agents?name=zeb`);
+  const alert = page.getByRole('alert').filter({ hasText: 'Rejected by the test.' });
+  await alert.waitFor();
+  await page.getByText('0 of 200 loaded so far').waitFor();
+  await page.waitForLoadState('networkidle');
+  expect(pages.rejected()).toBe(1);
+  expect(await page.inspect('incomplete')).toEqual([]);
+  await pages.accept();
+  await page.getByRole('button', { name: 'Load more agents' }).click();
+  await page.getByText('1 of 451 agents').waitFor();
+  expect(await alert.count()).toBe(0);
+  expect(page.problems).toEqual([]);
+});
+
 withBrowser('explains a concurrent change by another client', async () => {
   const service = await start();
   const agentId = await service.createAgent({ name: 'Shared', temperature: 1 });

@@ -198,6 +198,14 @@ withBrowser('does not offer to repeat what would fail again', async () => {
   expect(await alert.getByRole('button', { name: 'Try again' }).count()).toBe(0);
 });
 
+withBrowser('says so when there is no such agent', async () => {
+  const page = await browser!.open(`/chat/agent_${'0'.repeat(26)}`, { service });
+  await page.getByRole('alert').getByText('agent_not_found').waitFor();
+  await page.getByRole('heading', { name: 'Chat', level: 1 }).waitFor();
+  expect(await page.inspect('unknown-agent')).toEqual([]);
+  expect(page.problems).toEqual([]);
+});
+
 /** A way to the service that can be cut. */
 async function startCuttable(): Promise<{ url: string; cut: () => void; close: () => void }> {
   const { hostname, port } = new URL(service.url);

@@ -256,6 +256,27 @@ withBrowser('says what the service rejects, what is not there, and what to do fi
   await closed.getByRole('heading', { name: 'This view is closed to your key' }).waitFor();
 });
 
+withBrowser('says why the list ends before its last page', async () => {
+  const page = await browser!.open('/system', { service });
+  const pages = await page.rejectRequests(/\/v1\/replays\?.*after=/);
+  await page.route(/\/v1\/replays\?(?!.*after=)/, async (route) => {
+    const response = await route.fetch();
+    const link = `</v1/replays?after=${replayId}>; rel="next"`;
+    await route.fulfill({ response, headers: { ...response.headers(), link } });
+  });
+  await page.goto(`${service.url}/console/replays`);
+  const alert = page.getByRole('alert').filter({ hasText: 'Rejected by the test.' });
+  await alert.waitFor();
+  await page.getByRole('listitem').filter({ hasText: replayId }).waitFor();
+  await page.waitForLoadState('networkidle');
+  expect(pages.rejected()).toBe(1);
+  expect(await page.inspect('incomplete')).toEqual([]);
+  await pages.accept();
+  await page.getByRole('button', { name: 'Try again' }).click();
+  await alert.waitFor({ state: 'detached' });
+  expect(page.problems).toEqual([]);
+});
+
 withBrowser.each([
   { name: 'dark', theme: 'dark' },
   { name: 'phone', isPhone: true },

@@ -249,6 +249,35 @@ describeInBrowser('a session of 300 turns', () => {
     expect(await page.inspect('linked')).toEqual([]);
     expect(page.problems).toEqual([]);
   });
+
+  test('reads a linked turn while it reads the session', async () => {
+    const page = await browser!.open('/system', { service });
+    const held = Promise.withResolvers<void>();
+    await page.route(new RegExp(`${session}\\?.*after=2147483647`), (route) =>
+      held.promise.then(() => route.continue()),
+    );
+    const ofTurn = page.waitForResponse(new RegExp(`${session}\\?after=140`));
+    await page.goto(`${service.url}/console/sessions/${session}?turn=150`);
+    expect((await ofTurn).status()).toBe(200);
+    held.resolve();
+    await turn(page, 150).getByText('Question 150').waitFor();
+    expect(page.problems).toEqual([]);
+  });
+
+  test('shows the turns that came while one was elsewhere', async () => {
+    const page = await browser!.open(`/sessions/${session}`, { service });
+    const { body } = await service.get(`/v1/sessions/${session}?limit=1`);
+    const last = body.data.turn_count as number;
+    await turn(page, last).waitFor();
+    await page.getByRole('link', { name: 'System' }).click();
+    await page.getByRole('heading', { name: 'System', level: 1 }).waitFor();
+    await run(`Question ${last + 1}`, session);
+    await page.goBack();
+    await turn(page, last + 1)
+      .getByText(`Question ${last + 1}`)
+      .waitFor();
+    expect(page.problems).toEqual([]);
+  });
 });
 
 describeInBrowser('an erased session', () => {

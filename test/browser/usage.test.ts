@@ -133,6 +133,20 @@ withBrowser(
   },
 );
 
+withBrowser('does not show a failed request as days without runs', async () => {
+  const page = await browser!.open('/system', { service });
+  const totals = await page.rejectRequests(/\/v1\/usage\?(?!.*by=)/);
+  await page.goto(`${service.url}/console/usage`);
+  const alert = page.getByRole('alert').filter({ hasText: 'Rejected by the test.' });
+  await alert.waitFor();
+  await page.getByRole('heading', { name: 'Storage' }).waitFor();
+  expect(await page.getByText('No runs in these days').count()).toBe(0);
+  await totals.accept();
+  await alert.getByRole('button', { name: 'Try again' }).click();
+  await page.getByRole('figure', { name: 'Runs by day' }).waitFor();
+  expect(page.problems).toEqual([]);
+});
+
 withBrowser('takes days from the address and from its fields', async () => {
   const page = await browser!.open('/usage?from=2026-01-01&to=2026-01-03', { service });
   await page.getByRole('heading', { name: 'No runs in these days' }).waitFor();

@@ -11,7 +11,7 @@ import { defined, searchNumber, searchText, type Search } from './components/sea
 import { EmptyState, ErrorState } from './components/view.tsx';
 import { parseNewReplaySearch, parseReplaySearch } from './replays/search.ts';
 import { parseListSearch, parseSessionSearch } from './sessions/search.ts';
-import { sessionQuery } from './sessions/session/sessionQueries.ts';
+import { PAGE_SIZES, sessionQuery, turnPageQuery } from './sessions/session/sessionQueries.ts';
 import { Shell } from './shell/Shell.tsx';
 import { parseUsageSearch } from './usage/search.ts';
 
@@ -67,8 +67,15 @@ const routes = [
     getParentRoute,
     path: '/sessions/$sessionId',
     validateSearch: parseSessionSearch,
-    // The session is read while the scripts of its view are loaded.
-    loader: ({ params: { sessionId } }) => void queryClient.prefetchQuery(sessionQuery(sessionId)),
+    loaderDeps: ({ search: { turn } }) => ({ turn }),
+    // The session and the turn to show are read while the scripts of the view are loaded.
+    loader: ({ params: { sessionId }, deps: { turn } }) => {
+      void queryClient.prefetchQuery(sessionQuery(sessionId));
+      if (turn === undefined) return;
+      // Few sessions begin later: those forks whose earlier turns were erased.
+      const page = Math.floor((turn - 1) / PAGE_SIZES.turns);
+      void queryClient.prefetchQuery(turnPageQuery(sessionId, 1, page));
+    },
     component: lazy(() => import('./sessions/session/SessionView.tsx'), 'SessionView'),
   }),
   view('/replays', () => import('./replays/ReplaysView.tsx'), 'ReplaysView'),

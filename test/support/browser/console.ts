@@ -67,6 +67,11 @@ export interface ConsolePage extends Page {
    * another host, and dialogs of the browser.
    */
   problems: string[];
+  /**
+   * Rejects requests whose address matches, with 400 and the code `rejected`, until `accept` is
+   * called; `rejected` counts them.
+   */
+  rejectRequests(address: RegExp): Promise<{ rejected: () => number; accept: () => Promise<void> }>;
   /** Saves a screenshot, and returns what axe finds wrong (WCAG 2.2 A and AA). */
   inspect(name: string): Promise<string[]>;
 }
@@ -154,6 +159,15 @@ export async function startConsoleBrowser(folder: string): Promise<ConsoleBrowse
         page.problems.push(`a dialog: ${dialog.message()}`);
         void dialog.dismiss();
       });
+      page.rejectRequests = async (address) => {
+        let count = 0;
+        const json = { error: 'Rejected by the test.', code: 'rejected', retry: 'never' };
+        await page.route(address, (route) => {
+          count += 1;
+          return route.fulfill({ status: 400, json });
+        });
+        return { rejected: () => count, accept: () => page.unroute(address) };
+      };
       page.inspect = async (name) => {
         await page.screenshot({ path: join(screenshots, `${name}.png`) });
         return runAxe(page);

@@ -2,7 +2,8 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useEffect, useRef } from 'react';
 import type { Schema } from '../api/client.ts';
-import { Button, LinkButton } from '../components/Button.tsx';
+import { LinkButton } from '../components/Button.tsx';
+import { NextPage } from '../components/EntryList.tsx';
 import { Input } from '../components/Field.tsx';
 import { DataTable, EmptyState, Loaded, Time, View } from '../components/view.tsx';
 import { useListKeys } from '../shell/useShortcuts.ts';
@@ -51,13 +52,13 @@ export function AgentsView() {
   const { name = '' } = route.useSearch();
   const navigate = route.useNavigate();
   const list = useInfiniteQuery(agentsQuery);
-  const { data: all = [], hasNextPage, isFetching, fetchNextPage } = list;
+  const { data: all = [], hasNextPage, isFetching, isFetchNextPageError, fetchNextPage } = list;
   const agents = all.filter((agent) => agent.name.toLowerCase().includes(name.toLowerCase()));
   const table = useRef<HTMLDivElement>(null);
   useListKeys(table, agents.length);
   useEffect(() => {
-    if (name !== '' && hasNextPage && !isFetching) void fetchNextPage();
-  }, [name, hasNextPage, isFetching, fetchNextPage]);
+    if (name !== '' && hasNextPage && !isFetching && !isFetchNextPageError) void fetchNextPage();
+  }, [name, hasNextPage, isFetching, isFetchNextPageError, fetchNextPage]);
   const actions = (
     <>
       <Input
@@ -88,11 +89,7 @@ export function AgentsView() {
               <p role="status" className="text-xs text-muted-foreground">
                 {agents.length} of {all.length} {hasNextPage ? 'loaded so far' : 'agents'}
               </p>
-              {hasNextPage && (
-                <Button disabled={isFetching} onClick={() => void fetchNextPage()}>
-                  Load more agents
-                </Button>
-              )}
+              {hasNextPage && <NextPage query={list} label="Load more agents" />}
             </div>
           )
         }

@@ -1,8 +1,8 @@
 import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useRef } from 'react';
-import { Button } from '../components/Button.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
+import { NextPage } from '../components/EntryList.tsx';
 import { TextField } from '../components/Field.tsx';
 import { Facts, Loaded, Time, View } from '../components/view.tsx';
 import { useListKeys } from '../shell/useShortcuts.ts';
@@ -89,11 +89,7 @@ export function RevisionsView() {
               </ul>
             )}
           </Loaded>
-          {list.hasNextPage && (
-            <Button size="small" onClick={() => void list.fetchNextPage()}>
-              Load older revisions
-            </Button>
-          )}
+          {list.hasNextPage && <NextPage query={list} label="Load older revisions" />}
         </nav>
         <div className="grid min-w-0 content-start gap-5">
           <h2 className="text-base font-semibold">

@@ -80,5 +80,10 @@ function Panes({ agent }: { agent: Schema<'AgentDetail'> }) {
 export function ChatView() {
   const { agentId } = route.useParams();
   const query = useQuery(agentQuery(agentId));
-  return <Loaded query={query}>{({ agent }) => <Panes key={agentId} agent={agent} />}</Loaded>;
+  if (query.data) return <Panes key={agentId} agent={query.data.agent} />;
+  return (
+    <View title="Chat">
+      <Loaded query={query}>{() => null}</Loaded>
+    </View>
+  );
 }

@@ -1,5 +1,6 @@
 import { scaleBand, scaleLinear } from '@visx/scale';
 import { useId } from 'react';
+import { formatNumber } from '../sessions/session/format.ts';
 import { cn } from './classNames.ts';
 
 type Look = 1 | 2 | 3 | 4;
@@ -31,12 +32,10 @@ export const TOKEN_SERIES: readonly ChartSeries[] = [
   ['completion', 'Answer', 2],
 ];
 
-const NUMBERS = new Intl.NumberFormat();
 const SHORT = new Intl.NumberFormat(undefined, {
   notation: 'compact',
   maximumSignificantDigits: 3,
 });
-export const formatCount = (value: number): string => NUMBERS.format(value);
 
 const HEIGHT = 140;
 const BAR = 26;
@@ -75,7 +74,7 @@ export function Chart({ title, kind, series, rows }: ChartProps) {
   const paint = (look: Look) => ({ fill: `url(#${patternOf(look)})`, stroke: colorOf(look) });
   const describe = ({ label: name, values, texts }: ChartRow): string => {
     const textOf = (key: string, value = values[key]): string =>
-      texts?.[key] ?? (value === undefined ? '–' : formatCount(value));
+      texts?.[key] ?? (value === undefined ? '–' : formatNumber(value));
     return [name, ...series.map(([key, of]) => `${of}: ${textOf(key)}`)].join(' · ');
   };
   const place = (of: string, from: number, to: number) => {

@@ -2,7 +2,8 @@ import type { UseInfiniteQueryResult } from '@tanstack/react-query';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { useEffect, useEffectEvent, useRef, useState, type ReactNode } from 'react';
 import { cn } from './classNames.ts';
-import { Loaded, Skeleton } from './view.tsx';
+import { Button } from './Button.tsx';
+import { Alert, Loaded, Skeleton } from './view.tsx';
 import { useListKeys } from '../shell/useShortcuts.ts';
 
 /** As close to its end, a list follows what is added. */
@@ -97,6 +98,19 @@ export function EntryList<Entry>({
   );
 }
 
+/** Reads the next page of a list that does not read it itself. Says why the last try failed. */
+export const NextPage = (props: { query: UseInfiniteQueryResult; label: string }) => {
+  const { error, isFetching, fetchNextPage } = props.query;
+  return (
+    <div className="grid shrink-0 justify-items-start gap-2 p-2">
+      {error && <Alert title={error.message} />}
+      <Button size="small" disabled={isFetching} onClick={() => void fetchNextPage()}>
+        {props.label}
+      </Button>
+    </div>
+  );
+};
+
 interface VirtualListProps<Row> extends Pick<
   EntryListProps<Row>,
   'label' | 'estimate' | 'className' | 'children'
@@ -110,23 +124,26 @@ interface VirtualListProps<Row> extends Pick<
 
 /** The rows of a query, of which only those on screen are in the document. */
 export function VirtualList<Row>({ query, empty, idOf, ...list }: VirtualListProps<Row>) {
-  const { data: rows = [], hasNextPage, isFetchingNextPage, fetchNextPage } = query;
+  const { data: rows = [], hasNextPage, isFetching, isFetchNextPageError, fetchNextPage } = query;
   const [end, setEnd] = useState(0);
   const isAtEnd = end >= rows.length - 1;
   useEffect(() => {
-    if (isAtEnd && hasNextPage && !isFetchingNextPage) void fetchNextPage();
-  }, [isAtEnd, hasNextPage, isFetchingNextPage, fetchNextPage]);
+    if (isAtEnd && hasNextPage && !isFetching && !isFetchNextPageError) void fetchNextPage();
+  }, [isAtEnd, hasNextPage, isFetching, isFetchNextPageError, fetchNextPage]);
   if (query.data?.length === 0) return empty;
   return (
     <Loaded query={query}>
       {() => (
-        <EntryList
-          {...list}
-          count={rows.length}
-          entryAt={(index) => rows[index]}
-          keyOf={(index) => idOf(rows[index]!)}
-          onRange={(range) => setEnd(range.end)}
-        />
+        <>
+          <EntryList
+            {...list}
+            count={rows.length}
+            entryAt={(index) => rows[index]}
+            keyOf={(index) => idOf(rows[index]!)}
+            onRange={(range) => setEnd(range.end)}
+          />
+          {isFetchNextPageError && <NextPage query={query} label="Try again" />}
+        </>
       )}
     </Loaded>
   );

@@ -66,6 +66,24 @@ export const Badge = ({
   />
 );
 
+const STATUS_TONES: Readonly<Partial<Record<string, keyof typeof TONES>>> = {
+  same: 'success',
+  completed: 'success',
+  passed: 'success',
+  running: 'success',
+  changed: 'warning',
+  interrupted: 'warning',
+  budget_exhausted: 'warning',
+  failed: 'destructive',
+};
+
+/** The status of a turn or of a replay, or an outcome. */
+export const StatusBadge = ({ status }: { status: string }) => (
+  <Badge tone={STATUS_TONES[status] ?? 'neutral'} className="capitalize">
+    {status.replace('_', ' ')}
+  </Badge>
+);
+
 /** A place for content that is loading, of the size that the content will have. */
 export const Skeleton = ({ className }: { className?: string }) => (
   <div aria-hidden className={cn('motion-safe:animate-pulse rounded-md bg-muted', className)} />

@@ -1,4 +1,4 @@
-import { formatCount } from '../components/Chart.tsx';
+import { formatNumber } from '../sessions/session/format.ts';
 import { Card, DataTable } from '../components/view.tsx';
 import { showCost } from '../usage/UsageTable.tsx';
 import type { Replay, ReplayTurn } from './replayQueries.ts';
@@ -21,7 +21,7 @@ function formatChange(before = NaN, after = NaN): string {
 export function BeforeAfter({ before, after }: { before: Took; after: Took | undefined }) {
   const numbers = NUMBERS.map(([name, valueOf]) => {
     const values = [valueOf(before), after && valueOf(after)] as const;
-    const shown = values.map((value) => (value === undefined ? '–' : formatCount(value)));
+    const shown = values.map((value) => (value === undefined ? '–' : formatNumber(value)));
     return { key: name, cells: [name, ...shown, formatChange(...values)] };
   });
   const cost = { key: 'cost', cells: ['Cost', showCost(before.cost), showCost(after?.cost), ''] };

@@ -6,7 +6,7 @@ import { api, dataOf, pageOf, type Schema } from '../api/client.ts';
 import { newIdempotencyKey } from '../api/idempotencyKey.ts';
 import { toCurl } from '../api/requestLog.ts';
 import { Button, CopyButton } from '../components/Button.tsx';
-import { formatCount } from '../components/Chart.tsx';
+import { formatNumber } from '../sessions/session/format.ts';
 import { bindFields, SelectField, TextAreaField, TextField } from '../components/Field.tsx';
 import { Card, ErrorState, View } from '../components/view.tsx';
 import { filterOf, toReplayBody, type ReplayForm } from './replayForm.ts';
@@ -50,7 +50,7 @@ function Matches({ form }: { form: ReplayForm }) {
   return (
     <p role="status" className="min-h-5 text-muted-foreground tabular-nums md:col-span-3">
       {data &&
-        `The filter matches ${data.next ? 'more than ' : ''}${formatCount(count)} sessions with ${formatCount(turns)} turns. A replay takes up to 2,000 sessions.`}
+        `The filter matches ${data.next ? 'more than ' : ''}${formatNumber(count)} sessions with ${formatNumber(turns)} turns. A replay takes up to 2,000 sessions.`}
     </p>
   );
 }

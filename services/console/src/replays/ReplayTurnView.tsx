@@ -2,13 +2,21 @@ import { useInfiniteQuery, useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { api, dataOf, type Schema } from '../api/client.ts';
 import { Button } from '../components/Button.tsx';
-import { Alert, Card, DataTable, EmptyState, Facts, Loaded, View } from '../components/view.tsx';
+import {
+  Alert,
+  Card,
+  DataTable,
+  EmptyState,
+  Facts,
+  Loaded,
+  StatusBadge,
+  View,
+} from '../components/view.tsx';
 import { TextDiff } from '../components/diff/TextDiff.tsx';
 import { SessionLink } from '../sessions/SessionLink.tsx';
 import { Plain } from '../sessions/session/texts.tsx';
 import { isForView, useKeyDown } from '../shell/useShortcuts.ts';
 import { BeforeAfter } from './BeforeAfter.tsx';
-import { StatusBadge } from './ReplaysView.tsx';
 import { comparedTurnQuery, turnsQuery } from './replayQueries.ts';
 import type { ReplayTurn, ShownReplay } from './replayQueries.ts';
 import { formatTurnId, type TurnFilter, type TurnId } from './search.ts';
@@ -80,19 +88,21 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
         </Card>
       )}
       {turn.checks.length > 0 && (
-        <DataTable
-          caption="Checks"
-          isTitled
-          columns={['Check', 'Result', 'Reason']}
-          rows={turn.checks.map(({ check, passed, code: reason, session_id }) => ({
-            key: String(check),
-            cells: [
-              <code className="text-xs break-all">{JSON.stringify(rules[check])}</code>,
-              <StatusBadge status={passed ? 'passed' : 'failed'} />,
-              session_id ? <Verdict sessionId={session_id} /> : reason,
-            ],
-          }))}
-        />
+        <Card>
+          <DataTable
+            caption="Checks"
+            isTitled
+            columns={['Check', 'Result', 'Reason']}
+            rows={turn.checks.map(({ check, passed, code: reason, session_id }) => ({
+              key: String(check),
+              cells: [
+                <code className="text-xs break-all">{JSON.stringify(rules[check])}</code>,
+                <StatusBadge status={passed ? 'passed' : 'failed'} />,
+                session_id ? <Verdict sessionId={session_id} /> : reason,
+              ],
+            }))}
+          />
+        </Card>
       )}
       <BeforeAfter before={turn.recorded} after={turn.replayed} />
       <Facts
@@ -107,14 +117,9 @@ function Comparison({ turn, rules }: { turn: ReplayTurn; rules: readonly unknown
   );
 }
 
-interface TurnViewProps {
-  replay: ShownReplay;
-  id: TurnId;
-  filter: TurnFilter;
-}
-
 /** One compared turn. `j` and `k` go to its neighbours in the list, Escape to the list. */
-export function ReplayTurnView({ replay, id, filter }: TurnViewProps) {
+export function ReplayTurnView(props: { replay: ShownReplay; id: TurnId; filter: TurnFilter }) {
+  const { replay, id, filter } = props;
   const { replay_id: replayId, settings } = replay;
   const navigate = useNavigate();
   const query = useQuery(comparedTurnQuery(replayId, id));

@@ -2,11 +2,22 @@ import { useInfiniteQuery, useMutation, useQuery, useQueryClient } from '@tansta
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { api } from '../api/client.ts';
 import { Button, LinkButton } from '../components/Button.tsx';
-import { Chart, formatCount, TOKEN_SERIES, type ChartSeries } from '../components/Chart.tsx';
-import { Alert, Badge, Card, EmptyState, Facts, Loaded, Time, View } from '../components/view.tsx';
+import { Chart, TOKEN_SERIES, type ChartSeries } from '../components/Chart.tsx';
+import { formatNumber } from '../sessions/session/format.ts';
+import {
+  Alert,
+  Badge,
+  Card,
+  EmptyState,
+  Facts,
+  Loaded,
+  StatusBadge,
+  Time,
+  View,
+} from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/EntryList.tsx';
 import { BeforeAfter } from './BeforeAfter.tsx';
-import { OUTCOMES, Progress, Replacements, StatusBadge } from './ReplaysView.tsx';
+import { OUTCOMES, Progress, Replacements } from './ReplaysView.tsx';
 import { ReplayTurnView } from './ReplayTurnView.tsx';
 import { replayQuery, turnsQuery, useReplayProgress, type ShownReplay } from './replayQueries.ts';
 import { formatTurnId, parseTurnId, TURN_FILTERS, type TurnFilter } from './search.ts';
@@ -27,7 +38,7 @@ function Settings({ replay: { replay_id, settings, sums } }: { replay: ShownRepl
     ['Tool results', settings.tools === 'live' ? 'from the tools' : 'as recorded'],
     ['Tool calls', `${added} added, ${missing} missing, ${changed} changed`],
     ['Turns', `${from} to ${up_to}`],
-    ['Token budget', `${formatCount(used)} of ${formatCount(settings.budget.tokens)} used`],
+    ['Token budget', `${formatNumber(used)} of ${formatNumber(settings.budget.tokens)} used`],
     ['Checks', `${sums.checks.passed} passed, ${sums.checks.failed} failed`],
     ['Sessions', `${sums.sessions.completed} of ${sums.sessions.total} completed`],
   ] as const;
@@ -177,7 +188,7 @@ export function ReplayView() {
             >
               <span className="capitalize">{only.replace('_', ' ')}</span>
               {only !== 'all' &&
-                formatCount(only === 'checks_failed' ? checks.failed : turns[only])}
+                formatNumber(only === 'checks_failed' ? checks.failed : turns[only])}
             </LinkButton>
           ))}
         </nav>

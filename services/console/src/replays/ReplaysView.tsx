@@ -2,8 +2,9 @@ import { useInfiniteQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { Plus } from 'lucide-react';
 import { LinkButton } from '../components/Button.tsx';
-import { formatCount, type ChartSeries } from '../components/Chart.tsx';
-import { Badge, EmptyState, Time, View } from '../components/view.tsx';
+import { type ChartSeries } from '../components/Chart.tsx';
+import { formatNumber } from '../sessions/session/format.ts';
+import { EmptyState, StatusBadge, Time, View } from '../components/view.tsx';
 import { ROW_LINK, VirtualList } from '../components/EntryList.tsx';
 import { useAgentNames } from '../agents/agentQueries.ts';
 import { replaysQuery, type Replay } from './replayQueries.ts';
@@ -18,22 +19,6 @@ export const OUTCOMES = [
   ['failed', 'Failed', 3],
   ['skipped', 'Skipped', 4],
 ] as const satisfies readonly ChartSeries[];
-
-const TONES: Readonly<Partial<Record<string, 'success' | 'warning' | 'destructive'>>> = {
-  same: 'success',
-  completed: 'success',
-  passed: 'success',
-  changed: 'warning',
-  budget_exhausted: 'warning',
-  failed: 'destructive',
-};
-
-/** The status of a replay, or the outcome of a turn or of a check. */
-export const StatusBadge = ({ status }: { status: string }) => (
-  <Badge tone={TONES[status] ?? 'neutral'} className="capitalize">
-    {status.replace('_', ' ')}
-  </Badge>
-);
 
 /** The replacements of a replay, in words. */
 export function Replacements({ of }: { of: Replay['replacements'] }) {
@@ -53,7 +38,7 @@ export function Progress({ turns }: { turns: Replay['sums']['turns'] }) {
   const compared = OUTCOMES.reduce((sum, [key]) => sum + turns[key], 0);
   return (
     <div className="grid gap-1 text-xs text-muted-foreground tabular-nums">
-      {formatCount(compared)} of {formatCount(turns.total)} turns
+      {formatNumber(compared)} of {formatNumber(turns.total)} turns
       <div aria-hidden className="flex h-1.5 overflow-hidden rounded-full bg-muted">
         {OUTCOMES.map(([key, , look]) => {
           const width = `${(turns[key] / Math.max(turns.total, 1)) * 100}%`;
@@ -108,7 +93,7 @@ export const ReplaysView = () => (
           <span className="flex gap-3 text-xs tabular-nums md:contents">
             {OUTCOMES.slice(0, 3).map(([key]) => (
               <span key={key}>
-                {formatCount(turns[key])} {key}
+                {formatNumber(turns[key])} {key}
               </span>
             ))}
           </span>

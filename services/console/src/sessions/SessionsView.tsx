@@ -17,14 +17,9 @@ const knownCount = (count: number, isComplete: boolean): string =>
     ? '1 session'
     : `${count.toLocaleString()} sessions${isComplete ? '' : ' loaded, more below'}`;
 
-interface SessionListProps {
-  filters: SessionFilters;
-  isLive: boolean;
-  onReset: () => void;
-}
-
 /** The sessions that match the filters. */
-function SessionList({ filters, isLive, onReset }: SessionListProps) {
+function SessionList(props: { filters: SessionFilters; isLive: boolean; onReset: () => void }) {
+  const { filters, isLive, onReset } = props;
   const [isFocused, setFocused] = useState(false);
   const [range, setRange] = useState({ start: 0, end: 40 });
   const sessions = useSessionPages({

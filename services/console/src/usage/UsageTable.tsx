@@ -1,6 +1,6 @@
 import { Link } from '@tanstack/react-router';
 import type { Schema } from '../api/client.ts';
-import { formatCount } from '../components/Chart.tsx';
+import { formatNumber } from '../sessions/session/format.ts';
 import { Card, DataTable } from '../components/view.tsx';
 import type { UsageSearch } from './search.ts';
 
@@ -37,7 +37,7 @@ const FIGURES: readonly (readonly [string, (entry: UsageEntry) => number | strin
 export const figuresOf = (entry: UsageEntry) =>
   FIGURES.map(([name, valueOf]) => {
     const value = valueOf(entry);
-    return [name, typeof value === 'number' ? formatCount(value) : value] as const;
+    return [name, typeof value === 'number' ? formatNumber(value) : value] as const;
   });
 
 /** Every number of the charts, to read and to copy. */

@@ -96,6 +96,7 @@ export function UsageView() {
   const totals = useUsage(query);
   const grouped = useUsage({ ...query, by: group });
   const rows = useNamedEntries(grouped.data?.rows ?? [], search);
+  const isLoaded = totals.data !== undefined && grouped.data !== undefined;
   const total = totals.data?.rows[0] ?? NO_USE;
   const noun = GROUPS[group].toLowerCase();
   const charted = rows
@@ -113,14 +114,14 @@ export function UsageView() {
           <Facts facts={figuresOf(total)} className="[&_dd]:text-xl [&_dd]:font-semibold" />
         </Card>
       )}
-      {!grouped.data && <Loaded query={grouped}>{() => null}</Loaded>}
-      {grouped.data && total.runs === 0 && (
+      {!isLoaded && <Loaded query={totals.data ? grouped : totals}>{() => null}</Loaded>}
+      {isLoaded && total.runs === 0 && (
         <EmptyState title="No runs in these days">
           Choose more days or fewer filters, or run an agent: its usage appears when the run has
           ended.
         </EmptyState>
       )}
-      {grouped.data && total.runs > 0 && (
+      {isLoaded && total.runs > 0 && (
         <>
           <div className="grid gap-3 lg:grid-cols-2 xl:grid-cols-3">
             {Object.entries(CHARTS)
@@ -135,7 +136,7 @@ export function UsageView() {
                 />
               ))}
           </div>
-          {grouped.data.next && (
+          {grouped.data?.next && (
             <p role="status">Only the first entries are shown. Choose fewer days, or a filter.</p>
           )}
           <UsageTable group={GROUPS[group]} rows={group === 'day' ? rows.toReversed() : rows} />

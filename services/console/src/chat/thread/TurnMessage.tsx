@@ -12,7 +12,7 @@ const Markdown = memo(({ text }: { text: string }) => {
     () => ref.current!.replaceChildren(sanitize(marked.parse(text, { async: false }))),
     [text],
   );
-  return <div ref={ref} className="markdown" />;
+  return <div ref={ref} className="markdown wrap-anywhere *:not-first:mt-[0.5em]" />;
 });
 
 /** One model call: its reasoning, its text and its tool calls. */

@@ -9,22 +9,13 @@ import { textOf } from './waterfall.ts';
 const SHOWN_CHARACTERS = 160;
 
 /** The members of events that tell what happened, in the order in which they are shown. */
-const TELLING = [
-  'input',
-  'tool',
-  'arguments',
-  'output',
-  'code',
-  'message',
-  'reason',
-  'cause',
-  'title',
-] as const;
+const TELLING = 'input tool arguments output code message reason cause title'.split(' ');
 
 /** A summary of an event, in one line. */
 const summaryOf = ({ data }: SessionEvent): string =>
   TELLING.flatMap((name) => {
-    const value = (data as { [Name in typeof name]?: Parameters<typeof textOf>[0] | null })[name];
+    const value = (data as Readonly<Record<string, unknown>>)[name] as
+      Parameters<typeof textOf>[0] | null;
     return value ? [textOf(value) ?? 'erased text'] : [];
   })
     .join(' ')

@@ -10,14 +10,14 @@ import { shortId } from '../SessionRow.tsx';
 import { EventRow } from './EventRow.tsx';
 import { NumberedList } from './NumberedList.tsx';
 import { SessionActions, SessionFacts } from './SessionHead.tsx';
-import { readSessionEvents, readTurns, sessionQuery } from './sessionQueries.ts';
+import { eventPageQuery, PAGE_SIZES, sessionQuery, turnPageQuery } from './sessionQueries.ts';
 import { TurnCard } from './TurnCard.tsx';
 
-/** The parts of a session: name, and the height of an entry before it is measured, in pixels. */
+/** The lists of a session; the height of an entry before it is measured, in pixels. */
 const TABS = {
-  transcript: ['Transcript', 260],
-  timeline: ['Timeline', 130],
-  events: ['Events', 41],
+  transcript: { label: 'Transcript', estimate: 260, pageSize: PAGE_SIZES.turns },
+  timeline: { label: 'Timeline', estimate: 130, pageSize: PAGE_SIZES.turns },
+  events: { label: 'Events', estimate: 41, pageSize: PAGE_SIZES.events },
 } as const;
 type Tab = keyof typeof TABS;
 
@@ -37,13 +37,6 @@ export function SessionView() {
     known.current = state;
   }, [client, sessionId, revision]);
   const session = query.data?.session;
-  const listOf = (shown: Tab) => ({
-    label: TABS[shown][0],
-    queryKey: ['session', sessionId, 'entries', shown === 'events' ? shown : 'turns'],
-    estimate: TABS[shown][1],
-    // The account's audit records each read of events.
-    pageSize: shown === 'events' ? 100 : 20,
-  });
   const isErased = query.error instanceof ApiError && query.error.code === 'session_erased';
   return (
     <View
@@ -82,16 +75,16 @@ export function SessionView() {
                       each === tab && 'border-primary font-medium text-foreground',
                     )}
                   >
-                    {TABS[each][0]}
+                    {TABS[each].label}
                   </SessionLink>
                 ))}
               </nav>
               {tab === 'events' ? (
                 <NumberedList
                   key={sessionId}
-                  {...listOf('events')}
+                  {...TABS.events}
                   count={loaded.revision + 1}
-                  read={(from, to, signal) => readSessionEvents(sessionId, from, to, signal)}
+                  pageQuery={(page) => eventPageQuery(sessionId, page)}
                   target={event}
                 >
                   {(each) => (
@@ -109,11 +102,9 @@ export function SessionView() {
               ) : (
                 <NumberedList
                   key={`${sessionId} ${tab}`}
-                  {...listOf(tab)}
+                  {...TABS[tab]}
                   count={loaded.turn_count - first + 1}
-                  read={(start, end, signal) =>
-                    readTurns(sessionId, first + start, first + end, signal)
-                  }
+                  pageQuery={(page) => turnPageQuery(sessionId, first, page)}
                   target={turn && Math.max(turn - first, 0)}
                 >
                   {(each) => (

@@ -9,7 +9,7 @@ import { Round } from '../../chat/thread/TurnMessage.tsx';
 import { isOpen, turnOfTranscript } from '../../chat/thread/turnState.ts';
 import { Button, LinkButton } from '../../components/Button.tsx';
 import { cn } from '../../components/classNames.ts';
-import { Alert, Badge, Skeleton, Time } from '../../components/view.tsx';
+import { Alert, Skeleton, StatusBadge, Time } from '../../components/view.tsx';
 import { SessionLink } from '../SessionLink.tsx';
 import { formatDuration, formatTokens } from './format.ts';
 import { TurnRequestsDialog } from './TurnRequestsDialog.tsx';
@@ -17,12 +17,6 @@ import { waterfallQuery, type Turn } from './sessionQueries.ts';
 import { Plain } from './texts.tsx';
 import type { Span } from './waterfall.ts';
 
-const TONES = {
-  completed: 'neutral',
-  failed: 'destructive',
-  interrupted: 'warning',
-  running: 'success',
-} as const;
 const ACTION = { variant: 'ghost', size: 'small' } as const;
 const LINK = 'rounded px-1 py-0.5 text-primary tabular-nums hover:underline';
 /** A bar is at least so wide that one can see it, in percent. */
@@ -226,11 +220,7 @@ export function TurnCard({ session, tab, turn, isTarget }: TurnCardProps) {
             #{turn.turn}
           </SessionLink>
           <Time value={started_at} />
-          {status !== 'completed' && (
-            <Badge tone={TONES[status]} className="capitalize">
-              {status}
-            </Badge>
-          )}
+          {status !== 'completed' && <StatusBadge status={status} />}
           {origin_session_id !== undefined && (
             <SessionLink id={origin_session_id} search={{ turn: turn.turn }} className={LINK}>
               Shared

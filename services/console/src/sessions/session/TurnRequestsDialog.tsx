@@ -7,14 +7,13 @@ import { Code } from './texts.tsx';
 
 const MOST_REQUESTS = 1_000;
 
-interface TurnRequestsDialogProps {
+/** The requests that a turn sent to its model, rebuilt from events. */
+export function TurnRequestsDialog(props: {
   sessionId: string;
   turn: number;
   onClose: () => void;
-}
-
-/** The requests that a turn sent to its model, rebuilt from events. */
-export function TurnRequestsDialog({ sessionId, turn, onClose }: TurnRequestsDialogProps) {
+}) {
+  const { sessionId, turn, onClose } = props;
   const query = useQuery({
     queryKey: ['session', sessionId, 'requests', turn],
     queryFn: ({ signal }) => {

@@ -9,6 +9,16 @@ export type SessionEvent = Schema<'SessionEvent'>;
 const AFTER_ALL_TURNS = 2_147_483_647;
 const RUNNING_REFRESH_MS = 1_500;
 const IDLE_REFRESH_MS = 5_000;
+/** Entries of a page in the lists of turns and events. The account's audit records each read of events. */
+export const PAGE_SIZES = { turns: 20, events: 100 } as const;
+/** Recorded entries do not change, but a page that is not full may have got more since it was read. */
+const recorded = (pageSize: number) => ({
+  staleTime: ({ state }: { state: { data: unknown[] | undefined } }) =>
+    state.data?.length === pageSize ? Infinity : 0,
+  // The view invalidates them when the session changes.
+  refetchOnWindowFocus: false,
+  gcTime: 30_000,
+});
 const EVENT_PAGE = 200;
 /** Events of a turn are read in at most so many requests. */
 const MOST_EVENT_PAGES = 50;
@@ -42,21 +52,35 @@ export const sessionQuery = (sessionId: string) =>
       !error && (data?.session.status === 'running' ? RUNNING_REFRESH_MS : IDLE_REFRESH_MS),
   });
 
-/** The turns `from` up to `to` (exclusive). A page of the API may have fewer than it could. */
-export async function readTurns(sessionId: string, from: number, to: number, signal: AbortSignal) {
-  const turns: Turn[] = [];
-  for (let next = from; next < to; next = turns.at(-1)!.turn + 1) {
-    const query = { after: next - 1, limit: to - next, reasoning: true };
-    const page = await readTranscript(sessionId, query, signal);
-    if (page.turns.length === 0) break;
-    turns.push(...page.turns);
-  }
-  return turns;
-}
+/** A page of the turns from `first` on. */
+export const turnPageQuery = (sessionId: string, first: number, page: number) => ({
+  queryKey: ['session', sessionId, 'entries', 'turns', first, page],
+  queryFn: async ({ signal }: { signal: AbortSignal }) => {
+    const turns: Turn[] = [];
+    let next = first + page * PAGE_SIZES.turns;
+    // A response may have fewer turns than it could.
+    for (let end = next + PAGE_SIZES.turns; next < end; next = turns.at(-1)!.turn + 1) {
+      const query = { after: next - 1, limit: end - next, reasoning: true };
+      const read = await readTranscript(sessionId, query, signal);
+      if (read.turns.length === 0) break;
+      turns.push(...read.turns);
+      end = Math.min(end, read.turn_count + 1);
+    }
+    return turns;
+  },
+  ...recorded(PAGE_SIZES.turns),
+});
 
-/** The events with the revisions `from` up to `to` (exclusive), at most 200. */
-export const readSessionEvents = (id: string, from: number, to: number, signal: AbortSignal) =>
-  readEventPage(id, { limit: to - from, ...(from > 0 && { after: from - 1 }) }, signal);
+/** A page of the events. */
+export const eventPageQuery = (sessionId: string, page: number) => ({
+  queryKey: ['session', sessionId, 'entries', 'events', page],
+  queryFn: ({ signal }: { signal: AbortSignal }) => {
+    const limit = PAGE_SIZES.events;
+    const query = { limit, ...(page > 0 && { after: page * limit - 1 }) };
+    return readEventPage(sessionId, query, signal);
+  },
+  ...recorded(PAGE_SIZES.events),
+});
 
 /** The revision after which a turn begins in the stream of the session that recorded it. */
 async function revisionBefore(sessionId: string, turn: Turn, signal: AbortSignal): Promise<number> {
