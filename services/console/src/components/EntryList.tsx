@@ -102,7 +102,7 @@ export function EntryList<Entry>({
 export const NextPage = (props: { query: UseInfiniteQueryResult; label: string }) => {
   const { error, isFetching, fetchNextPage } = props.query;
   return (
-    <div className="grid shrink-0 justify-items-start gap-2 p-2">
+    <div className="grid shrink-0 justify-items-start gap-2 p-1">
       {error && <Alert title={error.message} />}
       <Button size="small" disabled={isFetching} onClick={() => void fetchNextPage()}>
         {props.label}

@@ -59,14 +59,13 @@ export const ReplaysView = () => (
         <Plus aria-hidden /> New replay
       </LinkButton>
     }
-    className="overflow-hidden p-0 md:p-0"
+    className="flex flex-col overflow-hidden p-0 md:p-0"
   >
     <VirtualList
       label="Replays"
       query={useInfiniteQuery(replaysQuery)}
       idOf={({ replay_id }) => replay_id}
       estimate={56}
-      className="h-full"
       empty={
         <EmptyState title="No replays yet">
           A replay runs recorded sessions again, for example with another model or instruction, and
