@@ -1,5 +1,5 @@
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import {
   selectRows,
   VERIFIED_TABLES,
@@ -35,7 +35,10 @@ export async function openPostgresLiveRows({
           const page = { after, limit };
           const sql = selectRows(target, VERIFIED_TABLES[table], page, (index) => `$${index}`);
           const { rows } = await client.query<AnyRow>(sql, [...(after ?? [])]);
-          return { checkpoint, rows };
+          if (table !== 'turn_words') return { checkpoint, rows };
+          const position = `SELECT position FROM ${SCHEMA}.indexed`;
+          const [end] = (await client.query<{ position: Position }>(position)).rows;
+          return { checkpoint, rows, indexed: end?.position };
         }).catch((error: unknown) => {
           throw isMissing(error)
             ? storeUnavailableError('The read models are being built.', error)

@@ -41,6 +41,8 @@ export function bucketOf(sessionId: string): number {
 
 /** The sizes of blocks: 2 ** bits buckets each, from one second to 35 years. */
 const BLOCK_BITS = Array.from({ length: 16 }, (_, nth) => 10 + 2 * nth);
+/** The number of blocks that a rowid is in, each a word of the index. */
+export const BLOCKS_OF_TURN = BLOCK_BITS.length;
 /** The most blocks that a search names, because each is looked up. */
 const BLOCKS = 4;
 

@@ -1,6 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { storeUnavailableError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
+import type { DamagedRow } from '../../../shared/readModels/integrity/damagedRows.ts';
 import {
   selectRows,
   VERIFIED_TABLES,
@@ -13,8 +14,11 @@ import type {
   RowCopy,
   VerificationState,
 } from '../../../shared/readModels/integrity/verifyRows.ts';
+import type { Rows } from '../../../shared/readModels/tables.ts';
+import type { EndedTurn } from '../../../shared/search/turnIndex.ts';
 import { isSqliteBusy } from '../eventStore/errors.ts';
-import { withReadModelErrors } from './failures.ts';
+import { BLOCKS_OF_TURN, blocksAt, bucketAt, bucketOf } from './buckets.ts';
+import { isDamaged, withReadModelErrors } from './failures.ts';
 import { openGenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile, removeDatabase, verifyingFile } from './generations.ts';
 import { projectionStoreOn } from './projectionStore.ts';
@@ -42,6 +46,79 @@ function readRows(
     .map(rowDecoder(description)) as AnyRow[];
 }
 
+const VOCABULARY =
+  'CREATE VIRTUAL TABLE IF NOT EXISTS temp.vocabulary USING fts5vocab(main, word_index, row)';
+const INDEXED_WORD =
+  'SELECT rowid FROM word_index WHERE word_index MATCH ? AND rowid BETWEEN ? AND ?';
+/** The words and blocks of all turns: those that the index has, and those that it should have. */
+const TOTALS = `SELECT (SELECT coalesce(sum(doc), 0) FROM temp.vocabulary) AS indexed,
+  (SELECT coalesce(sum(length(words) - length(replace(words, ' ', '')) + 1 + ${BLOCKS_OF_TURN}), 0) FROM turn_words) AS recorded`;
+
+/** The index as a whole does not fit, or one turn in it. */
+const misfit = (column: string, key = '*'): DamagedRow => ({ table: 'word_index', key, column });
+
+/**
+ * Finds the turns that the index of words would not find by their words or pages, or by the words of other
+ * turns of the page, and after the last page whether the index has words that no turn has. Inside a
+ * transaction, in which the rows of the page were read.
+ */
+function indexMisfits(
+  database: DatabaseSync,
+  rows: readonly AnyRow[],
+  isLast: boolean,
+): DamagedRow[] {
+  const place = database.prepare(
+    `SELECT rowid, ${bucketAt('rowid')} AS bucket, ${blocksAt('rowid')} AS blocks FROM turn_words WHERE session_id = ? AND turn = ?`,
+  );
+  place.setReadBigInts(true);
+  const find = database.prepare(INDEXED_WORD);
+  find.setReadBigInts(true);
+  const misfits = new Map<string, DamagedRow>();
+  const keys = new Map<bigint, string>();
+  const turnsOf = new Map<string, Set<bigint>>();
+  for (const row of rows as Rows['turn_words'][]) {
+    const key = `${row.session_id}/${row.turn}`;
+    const { rowid, bucket, blocks } = place.get(row.session_id, row.turn) as {
+      rowid: bigint;
+      bucket: bigint;
+      blocks: string;
+    };
+    if (Number(bucket) !== bucketOf(row.session_id)) {
+      misfits.set(key, misfit('rowid', key));
+      continue;
+    }
+    keys.set(rowid, key);
+    for (const word of [...row.words.split(' '), ...blocks.split(' ')])
+      turnsOf.set(word, (turnsOf.get(word) ?? new Set()).add(rowid));
+  }
+  const rowids = [...keys.keys()].toSorted((a, b) => (a < b ? -1 : 1));
+  const [first, last] = [rowids[0], rowids.at(-1)];
+  for (const [word, expected] of turnsOf) {
+    const found = find
+      .all(`"${word.replaceAll('"', '""')}"`, first!, last!)
+      .map(({ rowid }) => rowid as bigint);
+    for (const rowid of expected.symmetricDifference(new Set(found))) {
+      const key = keys.get(rowid);
+      if (key !== undefined) misfits.set(key, misfit('words', key));
+    }
+  }
+  const { indexed, recorded } = isLast
+    ? database.prepare(TOTALS).get()!
+    : { indexed: 0, recorded: 0 };
+  const isSurplus = Number(indexed) > Number(recorded);
+  return [...misfits.values(), ...(isSurplus ? [misfit('unrecorded')] : [])];
+}
+
+/** Like `indexMisfits`; names the whole index if SQLite finds it damaged. */
+function wordMisfits(...given: Parameters<typeof indexMisfits>): DamagedRow[] {
+  try {
+    return indexMisfits(...given);
+  } catch (error) {
+    if (isDamaged(error)) return [misfit('damaged')];
+    throw error;
+  }
+}
+
 /** The rows of the current generation in `<folder>/read-models`, whichever it is at each read. */
 export function openSqliteLiveRows({ folder }: { folder: string }): LiveRows {
   let opened: { generation: number; database: DatabaseSync } | undefined;
@@ -59,6 +136,7 @@ export function openSqliteLiveRows({ folder }: { folder: string }): LiveRows {
     closeFile();
     const options = { readOnly: true, timeout: BUSY_TIMEOUT_MS };
     const database = new DatabaseSync(generationFile(folder, generation), options);
+    database.exec(VOCABULARY);
     opened = { generation, database };
     return database;
   }
@@ -70,7 +148,11 @@ export function openSqliteLiveRows({ folder }: { folder: string }): LiveRows {
         database.exec('BEGIN');
         try {
           const checkpoint = database.prepare(SELECT_CHECKPOINT).get() as Checkpoint | undefined;
-          return { checkpoint, rows: readRows(database, table, after, limit) };
+          const rows = readRows(database, table, after, limit);
+          if (table !== 'turn_words') return { checkpoint, rows };
+          const indexed = database.prepare('SELECT position FROM indexed').get()?.['position'];
+          const misfits = wordMisfits(database, rows, rows.length < limit);
+          return { checkpoint, rows, indexed: indexed as Position | undefined, misfits };
         } finally {
           database.exec('COMMIT');
         }
@@ -78,6 +160,10 @@ export function openSqliteLiveRows({ folder }: { folder: string }): LiveRows {
     close: async () => closeFile(),
   };
 }
+
+const ENDED_TURNS = `SELECT session_id, account_id, turn, input, output, end_position, turns.revision
+  FROM turns JOIN sessions USING (session_id)
+  WHERE (session_id, turn) > (?, ?) AND end_position IS NOT NULL ORDER BY session_id, turn LIMIT ?`;
 
 const STATE =
   'CREATE TABLE IF NOT EXISTS verification (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), state TEXT NOT NULL) STRICT';
@@ -93,6 +179,7 @@ export async function openSqliteRowCopy({ folder }: { folder: string }): Promise
     const database = openGenerationFile(options);
     const store = projectionStoreOn(database, options);
     database.exec(STATE);
+    const endedTurns = database.prepare(ENDED_TURNS);
     const select = database.prepare('SELECT state FROM verification');
     const save = database.prepare('INSERT OR REPLACE INTO verification VALUES (1, ?)');
     return {
@@ -100,6 +187,10 @@ export async function openSqliteRowCopy({ folder }: { folder: string }): Promise
       apply: store.apply,
       read: (table, after, limit) =>
         withReadModelErrors(() => readRows(database, table, after, limit)),
+      endedTurns: (after, limit) =>
+        withReadModelErrors(
+          () => endedTurns.all(...(after ?? ['', 0]), limit) as unknown as EndedTurn[],
+        ),
       async state() {
         const row = select.get();
         return row && (JSON.parse(row['state'] as string) as VerificationState);

@@ -213,7 +213,7 @@ export async function openOperator(
       await using resources = new AsyncDisposableStack();
       const live = resources.adopt(await storage.openLiveRows(), (rows) => rows.close());
       const copy = resources.adopt(await storage.openRowCopy(), (rows) => rows.close());
-      const result = await verifyRows({ log, live, copy, signal, onProgress });
+      const result = await verifyRows({ log, live, copy, keys, signal, onProgress });
       if (result.complete) await copy.discard();
       return result;
     },

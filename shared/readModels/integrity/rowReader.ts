@@ -1,12 +1,12 @@
 /** Reading all rows of read models, table by table, in the order of their keys. */
-import type { Checkpoint } from '../../ports/eventStore.ts';
+import type { Checkpoint, Position } from '../../ports/eventStore.ts';
+import type { DamagedRow } from './damagedRows.ts';
 import type { Table } from '../table.ts';
 import { PARKED_STREAMS, TABLES } from '../tables.ts';
 
-/** The tables that are compared, with their descriptions. Words are derived from `turns`. */
-const { turn_words: _words, ...PROJECTED_TABLES } = TABLES;
+/** The tables that are compared, with their descriptions. */
 export const VERIFIED_TABLES = {
-  ...PROJECTED_TABLES,
+  ...TABLES,
   parked_streams: PARKED_STREAMS,
 } satisfies Readonly<Record<string, Table>>;
 export type VerifiedTable = keyof typeof VERIFIED_TABLES;
@@ -48,6 +48,10 @@ export function selectRows(
 export interface RowsAt {
   rows: AnyRow[];
   checkpoint: Checkpoint | undefined;
+  /** With rows of `turn_words`: the end of the last turn up to which all are indexed. */
+  indexed?: Position | undefined;
+  /** With rows of `turn_words`: where an index that the database keeps of them does not fit these rows. */
+  misfits?: readonly DamagedRow[];
 }
 
 /** The rows that answer queries now. */

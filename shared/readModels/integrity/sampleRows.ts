@@ -11,11 +11,13 @@ import { MIB } from '../../lib/units.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { rowId } from '../../projections/fold.ts';
+import type { TurnRow } from '../tables.ts';
 import { differingColumn } from './compareRows.ts';
 import type { DamagedRow, DamagedRows } from './damagedRows.ts';
 import type { IntegrityQueries } from './sqlQueries.ts';
 import { dropFinalRows, noRows, readStreamRows, type StreamRows } from './streamRows.ts';
 import { keyOf, type AnyRow, type KeyValues } from './rowReader.ts';
+import { createWordRows, type ExpectedWords } from './wordRows.ts';
 
 /** Rows of a step: one table's, in the order of their keys. */
 const ROWS_OF_STEP = 4;
@@ -35,6 +37,7 @@ const STREAM_OF = {
   sessions: ({ session_id }: AnyRow) => sessionStream(session_id as string),
   turns: ({ session_id }: AnyRow) => sessionStream(session_id as string),
   session_labels: ({ session_id }: AnyRow) => sessionStream(session_id as string),
+  turn_words: ({ session_id }: AnyRow) => sessionStream(session_id as string),
   webhooks: ({ webhook_id }: AnyRow) => webhookStream(webhook_id as string),
   replays: ({ replay_id }: AnyRow) => replayStream(replay_id as string),
   replay_sessions: ({ replay_id }: AnyRow) => replayStream(replay_id as string),
@@ -46,7 +49,7 @@ const TABLES = Object.keys(STREAM_OF) as SampledTable[];
 const isSampled = (table: string): table is SampledTable => table in STREAM_OF;
 
 interface Sampling {
-  readModels: IntegrityQueries & Pick<ReadModels, 'untilShown'>;
+  readModels: IntegrityQueries & Pick<ReadModels, 'untilShown' | 'indexProgress'>;
   store: Pick<ProtectedStore, 'readStream' | 'keys'>;
   damaged: DamagedRows;
   /** Called when another generation of the read models answers queries. */
@@ -106,6 +109,14 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     }
   }
 
+  /** The row of a turn's words as the turn in `state` makes it; undefined if it makes none. */
+  async function wordsIn({ rows }: StreamRows, id: string): Promise<ExpectedWords | undefined> {
+    const turn = rows.turns.get(id);
+    const session = turn && rows.sessions.get(turn.session_id);
+    if (!session || turn.end_position === null) return undefined;
+    return createWordRows(store.keys)({ ...turn, account_id: session.account_id });
+  }
+
   /**
    * How a row differs from the log, with the end of its stream and the revision that the row has
    * there; undefined when it does not.
@@ -118,15 +129,37 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     yield* readUpTo(stream, { state, upTo: revision, id });
     if (state.parked) return undefined;
     if (state.revision < revision) return { column: 'revision', position: state.position };
-    const then = state.rows[table].get(id);
+    const then = await (table === 'turn_words' ? wordsIn(state, id) : state.rows[table].get(id));
+    if (then === 'unknown') return undefined;
     const column = then ? differingColumn(then, row) : 'unrecorded';
     yield* readUpTo(stream, { state, upTo: Infinity, id });
     const { position } = state;
-    const latest = state.rows[table].get(id)?.revision;
+    const latest = state.rows[table === 'turn_words' ? 'turns' : table].get(id)?.revision;
     if (column !== undefined) return { column, position, latest };
     return latest === revision || state.parked
       ? undefined
       : { column: 'revision', position, latest };
+  }
+
+  /** True for a turn that was indexed and has no row of words, although it has words. */
+  async function lacksWords(key: KeyValues): Promise<boolean> {
+    const { indexed } = await readModels.indexProgress();
+    const turn = (await readModels.findRow('turns', key)) as TurnRow | undefined;
+    if (!turn?.end_position || turn.end_position > (indexed ?? '')) return false;
+    const session = await readModels.findRow('sessions', [turn.session_id]);
+    if (!session || (await readModels.findRow('turn_words', key))) return false;
+    const account_id = session['account_id'] as string;
+    const words = await createWordRows(store.keys)({ ...turn, account_id });
+    return words !== null && words !== 'unknown';
+  }
+
+  async function lookForWords(key: KeyValues): Promise<void> {
+    const place = { table: 'turn_words', key: key.join('/') };
+    // Another generation, whose index is behind, may have replaced the first one between two reads.
+    if ((await lacksWords(key)) && (await lacksWords(key)))
+      damaged.record({ ...place, column: 'missing' });
+    else if (damaged.has(place) && !(await readModels.findRow('turn_words', key)))
+      damaged.clear(place);
   }
 
   async function* compare(table: SampledTable, row: AnyRow): AsyncGenerator<void, void> {
@@ -135,6 +168,7 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     const first = yield* differenceOf(table, row);
     if (!first) {
       damaged.clear(place);
+      if (table === 'turns') await lookForWords(key);
       return;
     }
     if (first.position === undefined) await sleep(SHOWN_MS, undefined, { ref: false });
@@ -183,9 +217,11 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
     for (const { table, key } of damaged.list().slice(-REPEATED_OF_STEP)) {
       if (!isSampled(table)) continue;
       const [id, ...rest] = key.split('/');
-      const second = table === 'turns' ? rest.map(Number) : rest;
-      const row = await readModels.findRow(table, [id!, ...second]);
+      const isOfTurn = table === 'turns' || table === 'turn_words';
+      const found = [id!, ...(isOfTurn ? rest.map(Number) : rest)];
+      const row = await readModels.findRow(table, found);
       if (row) await examine(table, row);
+      else if (table === 'turn_words') await lookForWords(found);
     }
   }
 

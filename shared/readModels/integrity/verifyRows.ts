@@ -4,6 +4,7 @@ import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
 import { isTurnlogError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import type { Checkpoint, EventLog, Position } from '../../ports/eventStore.ts';
 import type { ProjectionStore } from '../../ports/readModels.ts';
+import type { EndedTurn } from '../../search/turnIndex.ts';
 import { percentOf } from '../../projections/progress.ts';
 import { differingColumn } from './compareRows.ts';
 import type { DamagedRow } from './damagedRows.ts';
@@ -14,8 +15,10 @@ import {
   type AnyRow,
   type KeyValues,
   type LiveRows,
+  type RowsAt,
   type VerifiedTable,
 } from './rowReader.ts';
+import { expectedWordRows, type WordKeys } from './wordRows.ts';
 
 const BATCH_SIZE = 1_000;
 /** Rows of a page; rows with long texts have up to some megabytes each. */
@@ -42,6 +45,8 @@ export interface VerificationState {
 /** A copy of the read models that a verification fills from the log. Reads as `LiveRows` does. */
 export interface RowCopy extends Pick<ProjectionStore, 'checkpoint' | 'apply' | 'close'> {
   read(table: VerifiedTable, after: KeyValues | undefined, limit: number): Promise<AnyRow[]>;
+  /** Reads turns that have ended, from which rows of `turn_words` are made, in the order of their keys. */
+  endedTurns(after: KeyValues | undefined, limit: number): Promise<EndedTurn[]>;
   state(): Promise<VerificationState | undefined>;
   saveState(state: VerificationState): Promise<void>;
   /** Empties the copy, because the log does not contain its checkpoint. */
@@ -59,6 +64,7 @@ export interface Verification {
   log: Pick<EventLog, 'subscribe' | 'firstEvent' | 'readStream'>;
   live: LiveRows;
   copy: RowCopy;
+  keys: WordKeys;
   signal: AbortSignal;
   onProgress: (progress: VerificationProgress) => void;
 }
@@ -147,16 +153,27 @@ export function differencesOf(
   return differences;
 }
 
-/** The key up to which both pages are complete; undefined when both are the last ones. */
-function boundaryOf(
+/** The last key of a page, unless it is the last page. */
+const endOf = (
   table: VerifiedTable,
-  pages: readonly (readonly AnyRow[])[],
+  page: readonly AnyRow[],
   limit: number,
-): KeyValues | undefined {
-  const ends = pages
-    .filter((page) => page.length === limit)
-    .map((page) => keyOf(table, page.at(-1)!));
-  return ends.toSorted(compareKeys)[0];
+): KeyValues | undefined => (page.length === limit ? keyOf(table, page.at(-1)!) : undefined);
+
+/** The rows of a table that the log makes, and the key up to which they are complete. */
+async function readExpected(
+  { copy, keys }: Verification,
+  table: VerifiedTable,
+  after: KeyValues | undefined,
+  { rows: found, indexed, limit }: RowsAt & { limit: number },
+): Promise<{ rows: AnyRow[]; end: KeyValues | undefined }> {
+  if (table !== 'turn_words') {
+    const rows = await copy.read(table, after, limit);
+    return { rows, end: endOf(table, rows, limit) };
+  }
+  const turns = await copy.endedTurns(after, limit);
+  const rows = await expectedWordRows(keys, turns, { found, indexed });
+  return { rows, end: endOf(table, turns, limit) };
 }
 
 /** A difference of the checkpoint itself: it names an event that the log does not have. */
@@ -188,19 +205,24 @@ async function comparePage(
   const { after, named } = state;
   const limit = VERIFIED_TABLES[table].longRows ? PAGE_ROWS.long : PAGE_ROWS.short;
   const copied = await copy.checkpoint();
-  const { rows: found, checkpoint } = await readLive(verification, copied, table, after, limit);
+  const read = await readLive(verification, copied, table, after, limit);
+  const { rows: found, checkpoint, misfits = [] } = read;
   const differences: DamagedRow[] = [];
   if (checkpoint && !named.some((row) => row.table === CHECKPOINT_DIFFERS.table)) {
     const isReached = await advance(verification, checkpoint.position);
     signal.throwIfAborted();
     if (!isReached) differences.push(CHECKPOINT_DIFFERS);
   }
-  const expected = await copy.read(table, after, limit);
-  const boundary = boundaryOf(table, [expected, found], limit);
+  const expected = await readExpected(verification, table, after, { ...read, limit });
+  const [boundary] = [expected.end, endOf(table, found, limit)]
+    .filter((end) => end !== undefined)
+    .toSorted(compareKeys);
   const within = (row: AnyRow): boolean =>
     boundary === undefined || compareKeys(keyOf(table, row), boundary) <= 0;
   const compared = found.filter(within);
-  differences.push(...differencesOf(table, expected.filter(within), compared));
+  differences.push(...differencesOf(table, expected.rows.filter(within), compared));
+  const known = new Set(differences.map(({ key }) => key));
+  differences.push(...misfits.filter(({ key }) => !known.has(key)));
   return {
     table: boundary ? table : TABLES[TABLES.indexOf(table) + 1],
     after: boundary,

@@ -13,6 +13,7 @@ import { recordedHash } from '../proof/nameChange.ts';
 import type { TileReader, TreeState } from '../tileStore.ts';
 import { leafIndexOf } from '../tlog/leaf.ts';
 import { cachedTree, type TreeFiles } from './cachedTree.ts';
+import { createSignedLeaves } from './signedLeaves.ts';
 
 /** The streams whose newest appended or compared event is remembered. */
 const MAX_STREAMS = 20_000;
@@ -51,6 +52,10 @@ const CHANGED = 'is not the one that was recorded';
 /** What is said of an event without a leaf. */
 export const NO_LEAF =
   'is not the one that was recorded: the transparency log has no leaf with its hash where it stands';
+/** What is said of an event whose leaf was put into the files of the tree. */
+const NOT_SIGNED =
+  'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
+const FITS = 'fits';
 
 /** The event does not fit its own content, or does not follow the one before it. */
 export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
@@ -78,15 +83,17 @@ export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefine
 
 /** Creates the comparison of a log with its tree. */
 export function createLeafComparison(
-  log: Pick<EventLog, 'eventAt'>,
+  log: Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream'>,
   tiles: TileReader,
 ): LeafComparison {
+  const signed = createSignedLeaves(log, tiles);
   const known = new LRUCache<string, Known>({ max: MAX_STREAMS });
   let tree: TreeFiles = cachedTree(tiles);
   let state: TreeState = { size: 0, checkpoint: undefined };
   let stateAt = -Infinity;
 
   async function refresh(): Promise<TreeState> {
+    await signed.refresh();
     const next = await tiles.state();
     const [logId, nextId] = [state.checkpoint?.log_id, next.checkpoint?.log_id];
     if (logId !== nextId) tree = cachedTree(tiles);
@@ -103,30 +110,46 @@ export function createLeafComparison(
     return covers || performance.now() - stateAt < STATE_MS ? state : refresh();
   }
 
-  /**
-   * Looks again at what seems to have no leaf, without any cache: the tree may be of the log before
-   * a restoration, or of one that was replaced, which followers of the log report.
-   */
-  async function isMissing(event: StoredEvent): Promise<boolean> {
-    const { size, checkpoint } = await refresh();
-    if (!checkpoint || event.position > checkpoint.position) return false;
-    if ((await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id) return false;
-    const proven = { position: event.position, hash: recordedHash(event) };
-    return (await leafIndexOf(tiles, proven, size)) === undefined;
+  /** `FITS`, or how the event does not fit its leaf, in the rest of a sentence. */
+  async function fitOf(files: TreeFiles, event: StoredEvent): Promise<string> {
+    const { size } = state;
+    const hash = recordedHash(event);
+    try {
+      const index = await leafIndexOf(files, { position: event.position, hash }, size);
+      if (index === undefined) return NO_LEAF;
+      const leads = await signed.leads(files, { index, size }, hash);
+      return leads === false ? NOT_SIGNED : FITS;
+    } catch (error) {
+      if (!isTurnlogError(error, 'proof_invalid')) throw error;
+      return `can't be compared with its leaf: ${error.message}`;
+    }
   }
 
-  /** The flaw of the first event without a leaf, and the last event that has one. */
+  /**
+   * Looks again at what seems not to fit, without any cache: the tree may be of the log before a
+   * restoration, or of one that was replaced, which followers of the log report.
+   */
+  async function fitAgain(event: StoredEvent): Promise<string> {
+    const { checkpoint } = await refresh();
+    const isCovered = checkpoint !== undefined && event.position <= checkpoint.position;
+    if (!isCovered || (await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id)
+      return FITS;
+    return fitOf(tiles, event);
+  }
+
+  /** The flaw of the first event that does not fit its leaf, and the last event that does. */
   async function compare(
     events: readonly StoredEvent[],
   ): Promise<{ flaw?: StreamFlaw; compared?: StoredEvent }> {
     let compared: StoredEvent | undefined;
     for (const event of events) {
-      const { size, checkpoint } = await stateFor(event);
+      const { checkpoint } = await stateFor(event);
       if (!checkpoint || event.position > checkpoint.position) break;
-      const proven = { position: event.position, hash: recordedHash(event) };
-      const leaf = await leafIndexOf(tree, proven, size);
-      if (leaf !== undefined) compared = event;
-      else if (await isMissing(event)) return { flaw: flawOf(event, NO_LEAF) };
+      if ((await fitOf(tree, event)) === FITS) compared = event;
+      else {
+        const fit = await fitAgain(event);
+        if (fit !== FITS) return { flaw: flawOf(event, fit) };
+      }
     }
     return compared ? { compared } : {};
   }

@@ -1,5 +1,5 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
-import { mapTexts, withheld, type ShownEvent } from './shownTexts.ts';
+import { mapTexts, withheld, type ShownEvent, type ShownText } from './shownTexts.ts';
 
 /** The texts that can be redacted. */
 const FIELDS = [
@@ -11,9 +11,18 @@ const FIELDS = [
   'message',
   'tool',
   'summary',
+  'reasoning',
+  'extra',
   'instruction',
   'title',
+  'labels',
+  'response_format',
 ] as const;
+/** The fields of all texts in a member of an event's data, by the member; those of others have their own. */
+const GROUPS = new Map([
+  ['labels', 'labels'],
+  ['settings', 'response_format'],
+]);
 /**
  * Values that would confirm a correct guess of a text: the unsalted hash of a prompt, and ids, which
  * a provider may derive from texts.
@@ -22,6 +31,18 @@ const ORACLES: ReadonlySet<string> = new Set(['request_sha256', 'response_id', '
 /** The same in plain, as earlier releases and their offline model recorded them. */
 const PLAIN_ORACLE =
   /"request_sha256":"[0-9a-f]{64}"|"(?:response|call)_id":"(?:chatcmpl|call)-offline-[0-9a-f]{24}"/;
+
+/** True if the data of an event has a plain string where it has a text by this name. */
+function hasPlain(data: object, field: string): boolean {
+  const members = data as Partial<Record<string, unknown>>;
+  if (field === 'labels')
+    return Object.values((members['labels'] as object[] | undefined) ?? []).some(
+      ({ name, value }: { name?: unknown; value?: unknown }) =>
+        typeof name === 'string' || typeof value === 'string',
+    );
+  const text = members[field];
+  return typeof text === 'string' && text !== '';
+}
 
 /** A turn, a field of a turn, or a field of all turns. */
 export interface Selector {
@@ -74,8 +95,7 @@ export function createRedaction(selectors: readonly Selector[]): Redaction {
 
   function requireProtected({ data, revision }: ShownEvent, turn: unknown): void {
     for (const field of FIELDS) {
-      const text = (data as Partial<Record<string, unknown>>)[field];
-      if (typeof text === 'string' && text !== '' && selects(turn, field))
+      if (hasPlain(data as object, field) && selects(turn, field))
         throw new TurnlogError(
           'configuration_invalid',
           `The ${field} of the event at revision ${revision} was written before texts were protected: its hash covers the text itself, so that it can't be redacted.`,
@@ -93,10 +113,12 @@ export function createRedaction(selectors: readonly Selector[]): Redaction {
       if (selectors.length === 0) return event;
       const { turn } = event.data as { turn?: unknown };
       requireProtected(event, turn);
-      const data = mapTexts(event.data, (text, field) =>
-        selects(turn, field) ? withheld(text) : text,
-      );
-      return { ...event, data };
+      const members = Object.entries(event.data as object).map(([name, member]) => {
+        const replace = (text: ShownText, field: string): ShownText =>
+          selects(turn, GROUPS.get(name) ?? field) ? withheld(text) : text;
+        return [name, mapTexts(member, replace, name)] as const;
+      });
+      return { ...event, data: Object.fromEntries(members) };
     },
     requireAllMet() {
       const unmatched = selectors.filter((selector) => !matched.has(selector));

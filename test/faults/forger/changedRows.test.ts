@@ -9,7 +9,9 @@ import { rowForger, type RowForger } from '../../support/stores/forger/rowForger
 
 const FORGED = 'This was never said.';
 
-describe.each(await forgedStores())('changed rows on $name', ({ start }) => {
+const kinds = await forgedStores();
+
+describe.each(kinds)('changed rows on $name', ({ start }) => {
   let service: ForgedService;
   let forger: RowForger;
   /** A client with a key that no attack concerns. */
@@ -237,4 +239,64 @@ describe.each(await forgedStores())('changed rows on $name', ({ start }) => {
       expect.objectContaining({ table: 'checkpoint' }),
     );
   }, 60_000);
+
+  /** The sessions that a search for words finds. */
+  async function found(words: string): Promise<string[]> {
+    const { body } = await service.get(`/v1/sessions?q=${words}`);
+    return (body.data as { session_id: string }[]).map(({ session_id }) => session_id);
+  }
+
+  test('words that a search finds or does not find a session by are compared with the log', async () => {
+    const sessions = [await session(), await session()].map(({ session_id }) => session_id);
+    const [hidden, shown] = sessions as [string, string];
+    await service.post(`/v1/sessions/${shown}/run`, { input: 'Another zebra.' });
+    expect(await found('zebra')).toEqual([shown]);
+    expect((await found('hi')).toSorted()).toEqual(sessions.toSorted());
+    expect(await verify()).toMatchObject({ code: 0, answer: { differing: 0 } });
+    const places = [
+      { table: 'turn_words', key: `${hidden}/1`, column: 'words' },
+      { table: 'turn_words', key: `${shown}/1`, column: 'missing' },
+    ];
+    await forger.run(
+      'UPDATE {turn_words} SET words = (SELECT words FROM {turn_words} WHERE session_id = ? AND turn = 2) WHERE session_id = ?',
+      shown,
+      hidden,
+    );
+    await forger.run('DELETE FROM {turn_words} WHERE session_id = ? AND turn = 1', shown);
+    expect(await verify()).toMatchObject({ code: 1, answer: { complete: true } });
+    expect((await verify()).answer['first']).toEqual(expect.arrayContaining(places));
+    await eventually(damagedRows, (rows) => rows.length === 2);
+    expect(await damagedRows()).toEqual(expect.arrayContaining(places));
+    expect((await cli('projections', 'rebuild')).code).toBe(0);
+    await eventually(
+      () => found('hi'),
+      (ids) => ids.length === 2,
+    );
+    expect(await verify()).toMatchObject({ code: 0, answer: { differing: 0 } });
+  }, 90_000);
 });
+
+test('entries of the index that SQLite keeps of words are compared with them', async () => {
+  const service = await kinds.find(({ name }) => name === 'SQLite')!.start();
+  await using resources = new AsyncDisposableStack();
+  resources.defer(() => service.close());
+  const forger = rowForger(service.env);
+  const agent = await service.createAgent();
+  const { body } = await service.post(`/v1/agents/${agent}/run`, { input: 'A zebra.' });
+  const { session_id } = body.data;
+  await service.get('/v1/sessions?q=zebra');
+  const verify = async () => {
+    const { code, out } = await runCliWith(service.env, '--json', 'projections', 'verify');
+    return { code, first: (JSON.parse(out) as { first: object[] }).first };
+  };
+  expect(await verify()).toEqual({ code: 0, first: [] });
+  const rows = 'SELECT rowid + 1, words FROM turn_words';
+  await forger.run(`INSERT INTO word_index (rowid, words) ${rows}`);
+  const foreign = { table: 'word_index', key: '*', column: 'unrecorded' };
+  expect(await verify()).toEqual({ code: 1, first: [foreign] });
+  await forger.run('DELETE FROM word_index');
+  const hidden = { table: 'word_index', key: `${session_id}/1`, column: 'words' };
+  expect(await verify()).toEqual({ code: 1, first: [hidden] });
+  await forger.run(`UPDATE turn_words SET rowid = rowid << 2`);
+  expect(await verify()).toEqual({ code: 1, first: [{ ...hidden, column: 'rowid' }] });
+}, 60_000);

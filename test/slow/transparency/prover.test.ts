@@ -163,6 +163,26 @@ test('a tree that was kept and not signed is signed, though nothing more comes',
   expect(await newestCheckpoint()).toMatchObject({ size: EVENTS.length });
 });
 
+test.each([
+  ['with an event that was changed', EVENTS.toSpliced(350, 1, someEvents(1)[0]!)],
+  ['without an event', EVENTS.toSpliced(350, 1)],
+])('leaves that were added to the files %s are not signed', async (_, forged) => {
+  for (const signed of [100, 256, 300]) {
+    await rm(trees, { recursive: true, force: true });
+    await proved(EVENTS.slice(0, signed));
+    const checkpoint = await readFile(inTree('checkpoint'));
+    await proved(forged.slice(0, 600));
+    await writeFile(inTree('checkpoint'), checkpoint);
+    const prover = prove(EVENTS);
+    const { trouble } = await prover.until((report) => report.trouble !== undefined);
+    expect(trouble).toContain(
+      `can't be continued: ${signed} of its 600 leaves were signed, and the others are not those of the event log`,
+    );
+    expect(await readFile(inTree('checkpoint'))).toEqual(checkpoint);
+    await prover.stop();
+  }
+});
+
 async function troubleWith(change: () => Promise<void>, options = {}): Promise<string> {
   await proved(EVENTS.slice(0, 300));
   const checkpoint = await readFile(inTree('checkpoint'));

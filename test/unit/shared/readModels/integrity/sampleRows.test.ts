@@ -1,5 +1,9 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
-import { bytesOf, type StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import {
+  bytesOf,
+  type Position,
+  type StoredEvent,
+} from '../../../../../shared/ports/eventStore.ts';
 import {
   createDamagedRows,
   type DamagedRows,
@@ -13,6 +17,8 @@ import {
   createRowSampler,
   type SampledTable,
 } from '../../../../../shared/readModels/integrity/sampleRows.ts';
+import { createWordRows } from '../../../../../shared/readModels/integrity/wordRows.ts';
+import type { EndedTurn } from '../../../../../shared/search/turnIndex.ts';
 import { readStreamRows } from '../../../../../shared/readModels/integrity/streamRows.ts';
 import {
   accountOpened,
@@ -27,13 +33,15 @@ import { recordHistory } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 
-const TABLES = 10;
+const TABLES = 11;
 const { keys } = memoryKeys();
 let log: StoredEvent[];
 let record: ReturnType<typeof recordHistory>['record'];
 let rows: Map<SampledTable, AnyRow[]>;
 let generation: number;
 let replaced: number;
+/** The end of the last turn that the index of words includes. */
+let indexed: Position | null;
 let isShown: boolean;
 /** Whether an event of the first agent is appended each time that a row is looked at, and shown later. */
 let isAppending: boolean;
@@ -64,6 +72,7 @@ const sampler = () =>
         if (isAppending) log.push(record({ stream: 'agent-agent_1' }, agentUpdated()));
         return row;
       },
+      indexProgress: async () => ({ generation, ended: null, indexed, unindexed_from: null }),
       async untilShown() {
         if (follows) await project();
         return isShown;
@@ -85,6 +94,7 @@ beforeEach(async () => {
   ({ record } = recordHistory());
   [generation, replaced, isShown] = [1, 0, true];
   [isAppending, follows] = [false, false];
+  indexed = null;
   damaged = createDamagedRows(() => undefined);
   log.push(record({ stream: 'account-acct_1' }, accountOpened()));
   log.push(record({ stream: 'account-acct_1' }, keyIssued('key_1')));
@@ -150,6 +160,47 @@ test('records no row that follows its stream while events are appended to it', a
   follows = false;
   await round();
   expect(damaged.list()).toEqual([{ table: 'agents', key: 'agent_1', column: 'revision' }]);
+});
+
+/** Indexes the words of all turns of the session. */
+async function indexWords(): Promise<void> {
+  const turns = of('turns') as EndedTurn[];
+  const rowOf = createWordRows(keys);
+  const words = await Promise.all(turns.map((turn) => rowOf({ ...turn, account_id: 'acct_1' })));
+  rows.set('turn_words', words as AnyRow[]);
+  indexed = turns.at(-1)!.end_position;
+}
+
+test('records words that are not those of their turn, or belong to none', async () => {
+  await indexWords();
+  await round();
+  expect(damaged.count()).toBe(0);
+  const [words] = of('turn_words');
+  rows.set('turn_words', [
+    { ...words, words: 'aaaaaaaa' },
+    { ...words, turn: 2 },
+  ]);
+  await round();
+  expect(damaged.list()).toEqual([
+    { table: 'turn_words', key: 'session_1/1', column: 'words' },
+    { table: 'turn_words', key: 'session_1/2', column: 'unrecorded' },
+  ]);
+  rows.set('turn_words', [words!]);
+  await round();
+  expect(damaged.count()).toBe(0);
+});
+
+test('records that a turn which was indexed lacks its words, and no turn that was not yet', async () => {
+  await round();
+  expect(damaged.count()).toBe(0);
+  await indexWords();
+  const words = of('turn_words');
+  rows.delete('turn_words');
+  await round();
+  expect(damaged.list()).toEqual([{ table: 'turn_words', key: 'session_1/1', column: 'missing' }]);
+  rows.set('turn_words', words);
+  await round();
+  expect(damaged.count()).toBe(0);
 });
 
 test('tells when another generation of the read models answers', async () => {

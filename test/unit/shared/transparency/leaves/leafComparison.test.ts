@@ -63,7 +63,8 @@ async function compared(): Promise<LeafComparison> {
     }),
   };
   const eventAt = async (position: string) => log.find((event) => event.position === position);
-  return createLeafComparison({ eventAt }, tiles);
+  const ofLog = { eventAt, firstEvent: async () => undefined, readStream: async () => [] };
+  return createLeafComparison(ofLog, tiles);
 }
 
 test('takes events that fit their leaves, and reads a bundle once', async () => {
@@ -118,4 +119,14 @@ test('says nothing of a tree of another log, or one that cannot be read', async 
   log = rewritten(2);
   failure = new TurnlogError('store_unavailable', 'The disk is away.');
   expect(await (await compared()).findFlaw(log)).toBeUndefined();
+});
+
+test('names an event whose leaf is in a file that is damaged', async () => {
+  failure = new TurnlogError('proof_invalid', 'The transparency log has no tile.');
+  expect(await (await compared()).findFlaw(genuine)).toEqual({
+    reason: expect.stringContaining(
+      "the event at revision 0 can't be compared with its leaf: The transparency log has no tile.",
+    ),
+    revision: 0,
+  });
 });

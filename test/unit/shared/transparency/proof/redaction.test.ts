@@ -1,5 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import {
+  TEXTS,
+  type TextLocations,
+} from '../../../../../shared/eventlog/encryption/textLocations.ts';
+import {
   createRedaction,
   parseSelectors,
 } from '../../../../../shared/transparency/proof/redaction.ts';
@@ -59,4 +63,40 @@ describe('any redaction', () => {
 test('without a redaction everything is shown as it is', () => {
   const data = { call_id: `call-offline-${'a1'.repeat(12)}`, input: text('i') };
   expect(createRedaction([]).apply(eventOf(data)).data).toEqual(data);
+});
+
+/** A value with a text at each place. */
+function withTexts(places: TextLocations): unknown {
+  if (places === 'text') return text('secret');
+  if ('items' in places) return [withTexts(places.items)];
+  return Object.fromEntries(
+    [...places.members].map(([name, below]) => [name, withTexts(below)] as const),
+  );
+}
+
+const SESSION_TEXTS = [...TEXTS].flatMap(([type, places]) =>
+  type.startsWith('session.') && places ? [[type, withTexts(places) as object] as const] : [],
+);
+
+test.each(SESSION_TEXTS)('every text of %s can be withheld by its name', (_, data) => {
+  for (const [name, value] of Object.entries(data)) {
+    const field = name === 'settings' ? 'response_format' : name;
+    // Without a name of their own, they are withheld with any other text.
+    const selector = parseSelectors(field) ? field : 'title';
+    const shown = JSON.stringify(redacted(selector, { [name]: value }));
+    expect(shown).toContain('sha256');
+    expect(shown).not.toContain('secret');
+  }
+});
+
+test('labels are withheld alone, and refused in plain', () => {
+  const data = { title: text('t'), labels: [{ name: text('n'), value: text('v') }] };
+  expect(redacted('labels', data)).toEqual({
+    title: text('t'),
+    labels: [{ name: WITHHELD, value: WITHHELD }],
+  });
+  expect(redacted('title', data)).toEqual({ ...data, title: WITHHELD });
+  expect(() => redacted('labels', { labels: [{ name: 'team', value: 'a' }] })).toThrow(
+    'The labels of the event at revision 4',
+  );
 });

@@ -1,0 +1,92 @@
+import {
+  createCheckpoint,
+  type LogIdentity,
+} from '../../../shared/eventlog/identity/logIdentity.ts';
+import { followLog } from '../../../shared/eventlog/following/followLog.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { createSingleProver } from '../../../shared/transparency/leaves/leafProver.ts';
+import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { EMPTY_ROOT } from '../../../shared/transparency/tlog/merkle.ts';
+import { parseNote } from '../../../shared/transparency/tlog/note.ts';
+import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
+import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
+import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
+import { treeRefusal, type OpenTree } from './openTree.ts';
+import type { Prover } from './prover.ts';
+
+const BATCH_SIZE = 1_000;
+
+/** The last event before a bundle of leaves under a checkpoint; undefined if its leaf is another one. */
+async function startOf(
+  { store }: Pick<OpenTree, 'store'>,
+  head: TreeHead,
+  bundle: number,
+): Promise<Checkpoint | undefined> {
+  const start = await store.beforeBundle(bundle);
+  if (!start) return undefined;
+  const proven = { position: start.position, hash: start.event_hash };
+  const leaf = await createSingleProver(
+    store,
+    head,
+  )(proven).catch((error: unknown) => {
+    if (isTurnlogError(error, 'proof_invalid')) return undefined;
+    throw error;
+  });
+  return leaf?.index === bundle * TILE_WIDTH - 1 ? start : undefined;
+}
+
+async function readHead({ store, signedSize }: OpenTree): Promise<TreeHead> {
+  const note = signedSize() === 0 ? undefined : await store.readCheckpoint();
+  return note === undefined ? { size: 0, root: EMPTY_ROOT } : parseCheckpoint(parseNote(note).text);
+}
+
+/**
+ * Requires that the leaves which are stored and were not signed are those of the log: a crash leaves some,
+ * and an account that can write to the files can add some, which the next checkpoint would sign. Adds the
+ * events of the log to the signed tree again, and compares the roots.
+ */
+export async function requireUnsignedLeaves(
+  { log, signal }: Pick<Prover, 'log' | 'signal'>,
+  tree: OpenTree,
+  identity: LogIdentity,
+): Promise<void> {
+  const { store, origin } = tree;
+  const [signed, stored] = [tree.signedSize(), tree.storedSize()];
+  if (signed === stored) return;
+  const refusal = (): Error =>
+    treeRefusal(
+      origin,
+      `${signed} of its ${stored} leaves were signed, and the others are not those of the event log. Restore its files from a backup.`,
+    );
+  const head = await readHead(tree);
+  const edge = await openRightEdge(store, signed, stored);
+  const bundle = Math.floor(signed / TILE_WIDTH);
+  const after = bundle === 0 ? undefined : await startOf(tree, head, bundle);
+  const isKnown = bundle === 0 || after !== undefined;
+  if (!isKnown || Buffer.compare(edge.root(), head.root) !== 0) throw refusal();
+  let index = bundle * TILE_WIDTH;
+  let last: Checkpoint | undefined;
+
+  function add(event: StoredEvent): void {
+    if (index >= stored) return;
+    last = createCheckpoint(identity, event);
+    if (index >= signed) edge.append(leafEntry(last.event_hash, index));
+    index += 1;
+  }
+
+  await followLog({
+    log,
+    after,
+    batchSize: BATCH_SIZE,
+    signal,
+    async handleBatch({ events, caughtUp }) {
+      for (const event of events) add(event);
+      return caughtUp || index === stored ? 'stop' : undefined;
+    },
+  });
+  if (signal.aborted) return;
+  const isSame = index === stored && Buffer.compare(edge.root(), tree.root()) === 0;
+  if (!isSame || last?.event_id !== tree.last()?.event_id) throw refusal();
+}

@@ -1,0 +1,100 @@
+import { LRUCache } from 'lru-cache';
+import type { IdentifiableLog } from '../../eventlog/identity/logIdentity.ts';
+import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { readLogTrees, type LogTrees } from '../logTrees.ts';
+import { openCheckpoint } from '../proof/openCheckpoint.ts';
+import type { TileReader } from '../tileStore.ts';
+import { parseCheckpoint, type CheckpointText } from '../tlog/checkpoint.ts';
+import { leafEntry } from '../tlog/leaf.ts';
+import { HASH_BYTES, leafHash } from '../tlog/merkle.ts';
+import { parseNote } from '../tlog/note.ts';
+import { parseVkey } from '../tlog/noteKeys.ts';
+import { inclusionProof } from '../tlog/proofs.ts';
+import { readHashes, remembering, type Tiles } from '../tlog/readTiles.ts';
+import { TILE_WIDTH, widthAt } from '../tlog/tiles.ts';
+import { verifyInclusion } from '../tlog/verify.ts';
+
+/** Tiles whose hashes are held once they were shown to lead to a checkpoint; one has 8 KiB. */
+const MAX_TILES = 256;
+
+const isOf = (treeId: string, origin: string): boolean => origin.endsWith(`/${treeId}`);
+
+/** Leaves under the newest checkpoint that a key has signed which the log declares. */
+export interface SignedLeaves {
+  /** Reads the newest checkpoint. One that is older, or is signed by another key, is passed over. */
+  refresh(): Promise<void>;
+  /**
+   * True when the tiles of a tree of `size` leaves lead from a leaf to the root that was signed, false when
+   * they do not, and undefined where the checkpoint does not cover the leaf, or the tree is smaller: a
+   * renamed log makes its tree anew. Throws `proof_invalid` when tiles are missing.
+   */
+  leads(
+    tiles: Tiles,
+    leaf: { index: number; size: number },
+    hash: string,
+  ): Promise<boolean | undefined>;
+}
+
+/**
+ * Anyone who can write to the files of the tree can change entries and tiles, but not what was signed.
+ * One proof shows all hashes of a tile, so that the other leaves in it cost one hash each.
+ */
+export function createSignedLeaves(
+  log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
+  reader: Pick<TileReader, 'readCheckpoint'>,
+): SignedLeaves {
+  const shown = new LRUCache<string, Buffer>({ max: MAX_TILES });
+  let head: CheckpointText | undefined;
+  let text: string | undefined;
+
+  /** Opens a checkpoint of the log's current tree; undefined for another one. */
+  function open(note: string, { declared, treeId }: LogTrees): CheckpointText | undefined {
+    try {
+      const { origin } = parseCheckpoint(parseNote(note).text);
+      const vkeys = isOf(treeId, origin) ? declared.get(origin)?.vkeys : undefined;
+      return vkeys && openCheckpoint(note, vkeys.map(parseVkey)).checkpoint;
+    } catch (error) {
+      if (isTurnlogError(error, 'proof_invalid')) return undefined;
+      throw error;
+    }
+  }
+
+  /** The hashes of the tile of leaves, if they lead to the root. */
+  async function tileHashes(tiles: Tiles, index: number): Promise<Buffer | undefined> {
+    const { size } = head!;
+    const tile = Math.floor(index / TILE_WIDTH);
+    const id = `${tile}/${widthAt(0, tile, size)}`;
+    const known = shown.get(id);
+    if (known) return known;
+    const once = remembering(tiles);
+    const hashes = await readHashes(once, { level: 0, index: tile, size });
+    const proof = await inclusionProof(once, index, size);
+    if (!verifyInclusion(proof, index, hashes[index % TILE_WIDTH]!, head!)) return undefined;
+    const all = Buffer.concat(hashes);
+    shown.set(id, all);
+    return all;
+  }
+
+  return {
+    async refresh() {
+      const note = await reader.readCheckpoint();
+      if (note === undefined || note === text) return;
+      const trees = await readLogTrees(log);
+      if (head && trees && !isOf(trees.treeId, head.origin)) head = undefined;
+      const next = trees && open(note, trees);
+      if (!next) return;
+      text = note;
+      if (next.origin !== head?.origin) shown.clear();
+      else if (next.size < head.size) return;
+      head = next;
+    },
+    async leads(tiles, { index, size }, hash) {
+      if (!head || index >= head.size || size < head.size) return undefined;
+      const at = (index % TILE_WIDTH) * HASH_BYTES;
+      const hashes = await tileHashes(tiles, index);
+      return (
+        hashes?.subarray(at, at + HASH_BYTES).equals(leafHash(leafEntry(hash, index))) ?? false
+      );
+    },
+  };
+}
