@@ -61,7 +61,7 @@ export async function completeWithFallbacks(
   const caller = { account_id: actor.account_id, ...(show && { onDelta: show, onReasoning }) };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
     const wanted = fallback ? fallbackRequest(fallback, request) : request;
-    const corrected = correctCalls(wanted);
+    const corrected = await correctCalls(wanted, actor.account_id);
     const answer = await models.complete(
       fallback?.model ?? agent.model,
       corrected.request,

@@ -1,4 +1,5 @@
 import { Type, type Static } from 'typebox';
+import { SLICE_BYTES, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { ChatMessage, ChatRequest, ToolCallRequest } from './chat.ts';
 
 /** Parts of a request that a server may not accept. */
@@ -94,15 +95,26 @@ export function isJsonObject(text: string): boolean {
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const validName = (name: string): string => name.replaceAll(/[^a-zA-Z0-9_-]/gu, '_').slice(0, 64);
 
-const isValidCall = ({ function: { name, arguments: args } }: ToolCallRequest): boolean =>
-  FUNCTION_NAME.test(name) && isJsonObject(args);
+/** Whether the arguments of a call are an object: the calls of a turn are sent in each round. */
+const checkedCalls = new WeakMap<ToolCallRequest, boolean>();
+
+function hasObjectArguments(call: ToolCallRequest): boolean {
+  const known = checkedCalls.get(call);
+  if (known !== undefined) return known;
+  const isObject = isJsonObject(call.function.arguments);
+  checkedCalls.set(call, isObject);
+  return isObject;
+}
+
+const isValidCall = (call: ToolCallRequest): boolean =>
+  FUNCTION_NAME.test(call.function.name) && hasObjectArguments(call);
 
 /** The call with a valid name and arguments. */
 const correctedCall = (call: ToolCallRequest): ToolCallRequest => {
   const { name, arguments: args } = call.function;
   const corrected = {
     ...call.function,
-    arguments: isJsonObject(args) ? args : '{}',
+    arguments: hasObjectArguments(call) ? args : '{}',
     name: validName(name),
   };
   return { ...call, function: corrected };
@@ -119,11 +131,36 @@ export const correctMessages = (messages: readonly ChatMessage[]): ChatMessage[]
       : message,
   );
 
+/** Parses the arguments of calls that were not checked yet, in slices. */
+async function checkCalls(messages: readonly ChatMessage[], accountId: string): Promise<void> {
+  let chars = 0;
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue;
+    for (const call of message.tool_calls ?? []) {
+      if (checkedCalls.has(call)) continue;
+      chars += call.function.arguments.length;
+      if (chars > SLICE_BYTES) {
+        await yieldToEventLoop(accountId);
+        chars = call.function.arguments.length;
+      }
+      hasObjectArguments(call);
+    }
+  }
+}
+
 /**
  * Corrects the tool calls of a request where one of them is invalid. The results of the calls
- * explain the mistakes.
+ * explain the mistakes. Arguments are parsed in slices, and once for all requests of a turn.
  */
-export function correctCalls(request: ChatRequest): FormedRequest {
+export async function correctCalls(
+  request: ChatRequest,
+  accountId: string,
+): Promise<FormedRequest> {
+  await checkCalls(request.messages, accountId);
+  return withCorrectCalls(request);
+}
+
+function withCorrectCalls(request: ChatRequest): FormedRequest {
   if (!request.messages.some(hasInvalidCall)) return { request };
   return {
     request: { ...request, messages: correctMessages(request.messages) },
@@ -133,7 +170,7 @@ export function correctCalls(request: ChatRequest): FormedRequest {
 
 /** The request in this form. */
 export function applyRequestForm(form: RequestForm, request: ChatRequest): ChatRequest {
-  let formed = form.corrected_calls ? correctCalls(request).request : request;
+  let formed = form.corrected_calls ? withCorrectCalls(request).request : request;
   const { max_completion_tokens, ...rest } = formed;
   if (form.max_tokens_field && max_completion_tokens !== undefined)
     formed = { max_tokens: max_completion_tokens, ...rest };
