@@ -4,6 +4,7 @@ import {
   yieldToEventLoop,
   SLICE_BYTES,
 } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { jsonText, successEnvelope } from './envelope.ts';
 
 /** The text of an answer, to be written row by row. */
@@ -98,8 +99,10 @@ export async function renderPage<Row>(
     await yieldToEventLoop(account_id);
   }
   pieces.push(Buffer.from(text.tail(last === undefined)));
+  const body = Buffer.concat(pieces);
+  pieces.forEach(releaseBuffer);
   return {
-    body: Buffer.concat(pieces),
+    body,
     nextCursor: last !== undefined && (more || isCut) ? cursorOf(last) : undefined,
   };
 }

@@ -50,6 +50,14 @@ test('a page ends before the row with which its text would be too long, and says
   expect((await renderPage({ rows: [large], more: false }, ROWS, TO)).nextCursor).toBeUndefined();
 });
 
+test('a rendered page takes the memory of its body, not of its rows as well', async () => {
+  const rows = Array.from({ length: 8 }, (_, id) => ({ id, text: 'x'.repeat(120_000) }));
+  const before = process.memoryUsage().arrayBuffers;
+  const { body } = await renderPage({ rows, more: false }, ROWS, TO);
+  expect(body.length).toBeGreaterThan(900_000);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1.2 * body.length);
+});
+
 test.each([false, true])(
   'a whole list comes in small pieces that together are its JSON, pretty %s',
   async (pretty) => {
