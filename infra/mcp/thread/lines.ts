@@ -63,7 +63,10 @@ export function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefine
   const partial = createPartialLine();
   return (chunk) => {
     const end = chunk.lastIndexOf(LINE_FEED) + 1;
-    if (end === 0) return void partial.add(chunk);
+    if (end === 0) {
+      partial.add(chunk);
+      return undefined;
+    }
     const lines = partial.end(chunk.subarray(0, end));
     partial.add(chunk.subarray(end));
     return lines;

@@ -45,7 +45,10 @@ function* piecesOf(
   layout: (json: string) => string,
   indent?: number,
 ): Generator<string> {
-  if (!hasLongText(value)) return yield layout(JSON.stringify(value, null, indent));
+  if (!hasLongText(value)) {
+    yield layout(JSON.stringify(value, null, indent));
+    return;
+  }
   const texts: string[] = [];
   const withPlaces = JSON.stringify(
     value,
@@ -122,8 +125,8 @@ export interface RenderedPage {
 }
 
 /** Encodes pieces together, so that large buffers result, whose memory can be freed at once. */
-function encodedPieces(pieces: Iterable<string>): Buffer[] {
-  const encoded: Buffer[] = [];
+function encodedPieces(pieces: Iterable<string>): Buffer<ArrayBuffer>[] {
+  const encoded: Buffer<ArrayBuffer>[] = [];
   let pending = '';
   for (const piece of pieces) {
     pending += piece;
