@@ -1,5 +1,4 @@
 import { Type, type Static } from 'typebox';
-import { SLICE_BYTES, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { ChatMessage, ChatRequest, ToolCallRequest } from './chat.ts';
 
 /** Parts of a request that a server may not accept. */
@@ -98,7 +97,8 @@ const validName = (name: string): string => name.replaceAll(/[^a-zA-Z0-9_-]/gu, 
 /** Whether the arguments of a call are an object: the calls of a turn are sent in each round. */
 const checkedCalls = new WeakMap<ToolCallRequest, boolean>();
 
-function hasObjectArguments(call: ToolCallRequest): boolean {
+/** True if the arguments of a call are an object; parsed once for the same call. */
+export function hasObjectArguments(call: ToolCallRequest): boolean {
   const known = checkedCalls.get(call);
   if (known !== undefined) return known;
   const isObject = isJsonObject(call.function.arguments);
@@ -131,36 +131,19 @@ export const correctMessages = (messages: readonly ChatMessage[]): ChatMessage[]
       : message,
   );
 
-/** Parses the arguments of calls that were not checked yet, in slices. */
-async function checkCalls(messages: readonly ChatMessage[], accountId: string): Promise<void> {
-  let chars = 0;
-  for (const message of messages) {
-    if (message.role !== 'assistant') continue;
-    for (const call of message.tool_calls ?? []) {
-      if (checkedCalls.has(call)) continue;
-      chars += call.function.arguments.length;
-      if (chars > SLICE_BYTES) {
-        await yieldToEventLoop(accountId);
-        chars = call.function.arguments.length;
-      }
-      hasObjectArguments(call);
-    }
-  }
-}
+/** The tool calls of a request whose arguments were not parsed yet. */
+export const uncheckedCalls = ({ messages }: ChatRequest): ToolCallRequest[] =>
+  messages.flatMap((message) =>
+    message.role === 'assistant'
+      ? (message.tool_calls?.filter((call) => !checkedCalls.has(call)) ?? [])
+      : [],
+  );
 
 /**
  * Corrects the tool calls of a request where one of them is invalid. The results of the calls
- * explain the mistakes. Arguments are parsed in slices, and once for all requests of a turn.
+ * explain the mistakes.
  */
-export async function correctCalls(
-  request: ChatRequest,
-  accountId: string,
-): Promise<FormedRequest> {
-  await checkCalls(request.messages, accountId);
-  return withCorrectCalls(request);
-}
-
-function withCorrectCalls(request: ChatRequest): FormedRequest {
+export function correctCalls(request: ChatRequest): FormedRequest {
   if (!request.messages.some(hasInvalidCall)) return { request };
   return {
     request: { ...request, messages: correctMessages(request.messages) },
@@ -170,7 +153,7 @@ function withCorrectCalls(request: ChatRequest): FormedRequest {
 
 /** The request in this form. */
 export function applyRequestForm(form: RequestForm, request: ChatRequest): ChatRequest {
-  let formed = form.corrected_calls ? withCorrectCalls(request).request : request;
+  let formed = form.corrected_calls ? correctCalls(request).request : request;
   const { max_completion_tokens, ...rest } = formed;
   if (form.max_tokens_field && max_completion_tokens !== undefined)
     formed = { max_tokens: max_completion_tokens, ...rest };
