@@ -23,10 +23,15 @@ const LONG_CHARS = 8 * KIB;
 /** Random, so that it is in no row. */
 const PLACE = randomUUID();
 
-const hasLongText = (value: unknown): boolean =>
-  typeof value === 'string'
-    ? value.length > LONG_CHARS
-    : typeof value === 'object' && value !== null && Object.values(value).some(hasLongText);
+/** Without an array of the members of each object, which would be as much garbage as their JSON. */
+function hasLongText(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > LONG_CHARS;
+  if (typeof value !== 'object' || value === null) return false;
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name in members)
+    if (Object.hasOwn(members, name) && hasLongText(members[name])) return true;
+  return false;
+}
 
 /** The JSON of a text, in slices that split no character. */
 function* slicesOf(text: string): Generator<string> {
