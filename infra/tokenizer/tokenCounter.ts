@@ -6,6 +6,8 @@ import { Worker } from 'node:worker_threads';
 
 /** The heap limit of the thread, for the tables and the word cache. */
 const HEAP_MB = 128;
+/** Most of what a count allocates is garbage at once. The default takes several times as much. */
+const YOUNG_MB = 4;
 
 interface PendingCount {
   resolve: (tokens: number) => void;
@@ -21,7 +23,7 @@ interface TokenThread {
 function startWorker(onEnd: () => void) {
   const worker = new Worker(new URL('./tokenWorker.ts', import.meta.url), {
     name: 'tokenizer',
-    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB },
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
   worker.unref();
   const pending: PendingCount[] = [];

@@ -14,7 +14,7 @@ import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/runs/live/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/runs/queueing/sessionQueue.ts';
 import { createTurnWatch, createTurnSignals } from '../../shared/runs/queueing/turnWatch.ts';
-import { heapBytesFor } from '../../shared/lib/memory/ledger.ts';
+import { heapBytesFor, type MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { compileEventValidators } from '../../shared/eventlog/domainEvent.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
@@ -43,11 +43,22 @@ type RunStorage = Pick<
 /** The context of the API and its runs, without what other parts of the process serve. */
 export type ServedRuns = RunContext & { differ: TextDiffer };
 
-function createSessionCache(): RunContext['runState']['sessionCache'] {
-  const limit = Math.min(LIMITS.cache.sessionChars, heapBytesFor('sessionCache') / 2);
+/** V8 takes two bytes for a character beyond Latin-1, and for all others of its string. */
+const BYTES_PER_CHAR = 2;
+
+function createSessionCache(memory: MemoryLedger): RunContext['runState']['sessionCache'] {
+  const limit = Math.floor(Math.min(LIMITS.cache.sessionChars, heapBytesFor('sessionCache') / 2));
+  const evictTo = (chars: number): void => {
+    while (cache.calculatedSize > chars) cache.pop();
+  };
+  const availableBytes = memory.lendCache({
+    bytes: limit * BYTES_PER_CHAR,
+    evictTo: (bytes) => evictTo(bytes / BYTES_PER_CHAR),
+  });
   const cache: RunContext['runState']['sessionCache'] = new LRUCache({
-    maxSize: Math.floor(limit),
+    maxSize: limit,
     sizeCalculation: cachedSessionChars,
+    onInsert: () => evictTo(availableBytes() / BYTES_PER_CHAR),
   });
   registerResource('session_cache', {
     usage: () => ({ bytes: { limit, used: cache.calculatedSize } }),
@@ -95,7 +106,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       mirroredTurns: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
       turnWatch: createTurnWatch({ store: storage.store, signals, shared }),
       turnWaits: createPermitPool('turn_waits', { permits: LIMITS.turn.waiting, bytes: Infinity }),
-      sessionCache: createSessionCache(),
+      sessionCache: createSessionCache(memory),
       failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
       openTurnQueue: createOpenTurnQueue(),
       startingTurns: new Map(),

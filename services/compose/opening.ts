@@ -77,12 +77,15 @@ export function openMemoryLedger({
   MAX_PROMPT_BYTES,
 }: Config): MemoryLedger {
   const bytes = MAX_PROMPT_BYTES ?? heapBytesFor('prompts');
+  const isFixed = MAX_PROMPT_BYTES !== undefined;
   return createMemoryLedger({
     prompts: {
+      isFixed,
       all: { permits: MAX_RUNS, bytes },
       share: { permits: Math.min(MAX_RUNS_PER_ACCOUNT, MAX_RUNS), bytes: bytes / 2 },
     },
     waitingRuns: {
+      isFixed,
       all: { permits: LIMITS.run.waiting, bytes: MAX_PROMPT_BYTES ?? heapBytesFor('waitingRuns') },
     },
   });

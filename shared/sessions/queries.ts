@@ -1,8 +1,8 @@
 import { sessionErasedError } from '../erasure/errors.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { discloseEvents } from '../eventlog/encryption/openTexts.ts';
-import { withLostKeyReports, type StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { disclosedEvent } from '../eventlog/encryption/openTexts.ts';
+import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { isFull, type DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import type { StreamFlaw } from '../eventlog/reading/streamDamage.ts';
@@ -11,7 +11,7 @@ import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import { mapTexts, withheld } from '../transparency/proof/shownTexts.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import { SLICE_BYTES, yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
-import { totalBytesOf } from '../ports/eventStore.ts';
+import { jsonLength } from '../lib/validation/jsonComplexity.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 
 /** The same error for an unknown session and for one of another account. */
@@ -53,7 +53,7 @@ async function readInGroups(
       Math.min(GROUP, limit + 1 - rows.length),
     );
     for (const event of events) {
-      used += JSON.stringify(event).length;
+      used += jsonLength(event);
       if (rows.length === limit || (rows.length > 0 && used > bytes)) return { rows, more: true };
       rows.push(event);
     }
@@ -118,11 +118,9 @@ async function readEvents(
   const read: ReadGroup = async (first, limit) => {
     // Its last event may still have a megabyte: readPage yields after checking that.
     const group = { direction: 'forwards', from: first, limit, maxBytes: SLICE_BYTES } as const;
-    const stored = (await readPage(source, stream, group)).map((event) => event.stored);
-    const events = await withLostKeyReports(source, stream, () =>
-      discloseEvents(source.store.keys, stored),
-    );
-    await yieldForText(account_id, totalBytesOf(stored));
+    const decoded = await readPage(source, stream, group);
+    const events = decoded.map(({ readable }) => disclosedEvent(readable));
+    const stored = decoded.map((event) => event.stored);
     return { events, mayHaveMore: isFull({ ...group, events: stored }) };
   };
   const lastOf = ({ rows }: PageOf<RecordedEvent>): number => rows.at(-1)?.revision ?? from - 1;

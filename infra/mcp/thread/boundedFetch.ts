@@ -12,15 +12,24 @@ function bounded(response: Response, inflow: Inflow, onEnd: () => void): Respons
     return response;
   }
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
-  const fits = createMessageMeter(isStream, inflow);
+  const held = inflow.holdUnfinished();
+  const fits = createMessageMeter(isStream, inflow, (bytes) => held.resize(bytes));
   const wholeLines = isStream ? createLineBuffer() : (chunk: Uint8Array) => chunk;
+  const end = (): void => {
+    held.release();
+    onEnd();
+  };
   const limiter = new TransformStream<Uint8Array, Uint8Array>({
     transform(chunk, controller) {
-      if (!fits(chunk)) throw new Error('the server sends too much');
+      if (!fits(chunk)) {
+        end();
+        throw new Error('the server sends too much');
+      }
       const ready = wholeLines(chunk);
       if (ready) controller.enqueue(ready);
     },
-    flush: onEnd,
+    flush: end,
+    cancel: end,
   });
   return new Response(body.pipeThrough(limiter), { status, statusText, headers });
 }

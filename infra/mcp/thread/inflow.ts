@@ -1,3 +1,4 @@
+import { createUnregisteredPool, type Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
 
 /** The data that a server has sent, measured against the limits. */
@@ -12,6 +13,11 @@ export interface Inflow {
   discardedLog(): void;
   /** Limits the bytes that arrive during a listing. Returns a function that ends the limit. */
   startListing(): () => void;
+  /**
+   * A permit for a message that has not ended, to be resized as it grows. All servers share the
+   * memory.
+   */
+  holdUnfinished(): Permit;
   /** Ends the connection because of a single message. */
   exceed(reason: string): void;
   discardedLogs(): number;
@@ -33,12 +39,20 @@ function createBucket(perSecond: number): (count: number) => boolean {
   };
 }
 
+/** The messages of this thread that have not ended; each connection has a fair share. */
+const unfinished = createUnregisteredPool({
+  permits: Infinity,
+  bytes: RUN_LIMITS.mcp.unfinishedBytes,
+});
+let connections = 0;
+
 /** Measures what a server sends. The first excess is reported once, with the reason. */
 export function createInflow(onExcess: (reason: string) => void): Inflow {
   const { bytesPerSecond, messagesPerSecond, strayLinesPerSecond } = RUN_LIMITS.mcp;
   const bytes = createBucket(bytesPerSecond);
   const messages = createBucket(messagesPerSecond);
   const strayLines = createBucket(strayLinesPerSecond);
+  const account_id = String((connections += 1));
   let hasExceeded = false;
   let discardedLogs = 0;
   /** The bytes that the pages of a list may still have, which are kept until the last one. */
@@ -66,6 +80,7 @@ export function createInflow(onExcess: (reason: string) => void): Inflow {
       listingBytes = RUN_LIMITS.mcp.listingBytes;
       return () => void (listingBytes = Infinity);
     },
+    holdUnfinished: () => unfinished.forceAcquire({ account_id, bytes: 0 }),
     exceed,
     discardedLogs: () => discardedLogs,
   };

@@ -1,36 +1,57 @@
 const LINE_FEED = 10;
 
+/** The beginning of a line, in one piece of memory however small the chunks are. */
+function createPartialLine() {
+  let held = Buffer.alloc(0);
+  let length = 0;
+  return {
+    length: () => length,
+    add(chunk: Uint8Array): void {
+      if (length + chunk.length > held.length) {
+        const larger = Buffer.allocUnsafeSlow(2 * (length + chunk.length));
+        held.copy(larger, 0, 0, length);
+        held = larger;
+      }
+      held.set(chunk, length);
+      length += chunk.length;
+    },
+    /** The line with its last chunk. */
+    end(chunk: Uint8Array): Buffer {
+      const line = Buffer.concat([held.subarray(0, length), chunk]);
+      held = Buffer.alloc(0);
+      length = 0;
+      return line;
+    },
+  };
+}
+
 /**
- * Splits chunks into lines, without their ends. Each byte is copied once, however small the chunks
- * are. Once a line is longer than `maxBytes`, `onTooLong` is called and the rest is ignored.
+ * Splits chunks into lines, without their ends. Each byte is copied a few times, however small the
+ * chunks are. Once a line is longer than `maxBytes`, `onTooLong` is called and the rest is ignored.
  */
 export function createLineSplitter(
   maxBytes: number,
   onTooLong: () => void,
 ): (chunk: Buffer) => Generator<Buffer> {
-  let parts: Buffer[] = [];
-  let bytes = 0;
+  const partial = createPartialLine();
   let isTooLong = false;
 
-  function add(part: Buffer): void {
-    parts.push(part);
-    bytes += part.length;
-    if (bytes <= maxBytes || isTooLong) return;
+  function fits(part: Buffer): boolean {
+    if (partial.length() + part.length <= maxBytes) return true;
     isTooLong = true;
-    parts = [];
+    partial.end(part);
     onTooLong();
+    return false;
   }
   return function* split(chunk) {
     let start = 0;
     for (let end; !isTooLong && (end = chunk.indexOf(LINE_FEED, start)) >= 0; start = end + 1) {
-      add(chunk.subarray(start, end));
-      if (isTooLong) return;
-      const line = Buffer.concat(parts);
-      parts = [];
-      bytes = 0;
-      yield line;
+      const part = chunk.subarray(start, end);
+      if (!fits(part)) return;
+      yield partial.end(part);
     }
-    if (!isTooLong && start < chunk.length) add(chunk.subarray(start));
+    const rest = chunk.subarray(start);
+    if (!isTooLong && rest.length > 0 && fits(rest)) partial.add(rest);
   };
 }
 
@@ -39,12 +60,15 @@ export function createLineSplitter(
  * chunk, and a server may send single bytes.
  */
 export function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefined {
-  let parts: Uint8Array[] = [];
+  const partial = createPartialLine();
   return (chunk) => {
     const end = chunk.lastIndexOf(LINE_FEED) + 1;
-    if (end === 0) return void parts.push(chunk);
-    const lines = Buffer.concat([...parts, chunk.subarray(0, end)]);
-    parts = [chunk.subarray(end)];
+    if (end === 0) {
+      partial.add(chunk);
+      return undefined;
+    }
+    const lines = partial.end(chunk.subarray(0, end));
+    partial.add(chunk.subarray(end));
     return lines;
   };
 }

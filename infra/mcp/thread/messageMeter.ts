@@ -8,18 +8,24 @@ const BACKSLASH = 0x5c;
 /** A comma, an opening bracket and an opening brace each begin a JSON value. */
 const VALUE_STARTS = new Set([0x2c, 0x5b, 0x7b]);
 
+/** The memory that a parser takes for a line beside its text: lines may have a single character. */
+const LINE_BYTES = 64;
+
 /**
  * Measures the body of a response before it is parsed: its bytes, and the length and JSON values of
  * each message. A message of an event stream ends with an empty line; others end with the body.
- * Returns false once the server has sent too much.
+ * Returns false once the server has sent too much, or unless `hold` grants the memory that the
+ * message takes so far.
  */
 export function createMessageMeter(
   isStream: boolean,
   inflow: Inflow,
+  hold: (bytes: number) => boolean,
 ): (chunk: Uint8Array) => boolean {
   const { messageBytes, messageValues } = RUN_LIMITS.mcp;
   let bytes = 0;
   let values = 0;
+  let lines = 0;
   let isInString = false;
   let isEscaped = false;
   let isEmptyLine = false;
@@ -37,6 +43,7 @@ export function createMessageMeter(
       check();
       bytes = 0;
       values = 0;
+      lines = 0;
       inflow.message();
     }
     isEmptyLine = true;
@@ -53,10 +60,12 @@ export function createMessageMeter(
   return (chunk) => {
     for (const byte of chunk) {
       bytes += 1;
+      if (byte === LINE_FEED || byte === CARRIAGE_RETURN) lines += 1;
       if (byte === LINE_FEED) endLine();
       else if (byte !== CARRIAGE_RETURN) count(byte);
     }
     check();
-    return inflow.bytes(chunk.length);
+    const mayContinue = inflow.bytes(chunk.length);
+    return hold(bytes + (isStream ? lines * LINE_BYTES : 0)) && mayContinue;
   };
 }

@@ -42,6 +42,9 @@ interface Listener {
   onEnd: (failure: TurnlogError) => void;
 }
 
+/** Heap of the thread for young objects. The default takes several times as much. */
+const YOUNG_MB = 8;
+
 const sizeOf = (appends: readonly Pending[]): number =>
   appends.reduce((sum, { bytes }) => sum + bytes, 0);
 
@@ -50,6 +53,7 @@ function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
   const worker = new Worker(new URL('./writerWorker.ts', import.meta.url), {
     workerData,
     name: 'event-store-writer',
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
   });
   const sent: Pending[] = [];
   let cause: unknown;

@@ -9,7 +9,7 @@ import { isErasure } from '../eventTypes.ts';
 import type { RecordedEvent } from '../event.ts';
 import { closedText, markOpenTexts } from './closedText.ts';
 import type { ReadingKeys } from './keyring.ts';
-import { addKeyIds, lacksBox, replaceBoxes } from './protectedJson.ts';
+import { addKeyIds, fillPlaces, lacksBox, replaceBoxes, textPlace } from './protectedJson.ts';
 import {
   InvalidCiphertext,
   keyIdOf,
@@ -36,6 +36,8 @@ export interface ReadableEvent extends StoredEvent {
    * data is then as stored.
    */
   unreadable?: TurnlogError;
+  /** Its texts, if `data` has a place for each of them (`textPlace`) instead of a string. */
+  shown?: readonly ShownText[];
 }
 
 /** The event with empty texts, for readers that need none: no key is used, so a lost one is no obstacle. */
@@ -132,7 +134,10 @@ const unreadableError = ({ id, stream, revision }: StoredEvent, error: unknown):
         { cause: error },
       );
 
-type ShowText = (text: DisclosedText | ErasedText) => unknown;
+type ShownText = DisclosedText | ErasedText;
+type ShowText = (text: ShownText) => unknown;
+
+const stringOf = (text: ShownText): string => ('text' in text ? text.text : '');
 
 /** The event with every ciphertext replaced by what `show` returns. */
 function replaceTexts(event: StoredEvent, lookup: Lookup, show: ShowText): ReadableEvent {
@@ -168,10 +173,13 @@ const requireCiphertexts = (event: StoredEvent, readable: ReadableEvent): Readab
       };
 
 const openEventTexts = (event: StoredEvent, lookup: Lookup): ReadableEvent =>
-  requireCiphertexts(
-    event,
-    replaceTexts(event, lookup, (text) => ('text' in text ? text.text : '')),
-  );
+  requireCiphertexts(event, replaceTexts(event, lookup, stringOf));
+
+function openTextsApart(event: StoredEvent, lookup: Lookup): ReadableEvent {
+  const shown: ShownText[] = [];
+  const readable = replaceTexts(event, lookup, (text) => textPlace(shown.push(text) - 1));
+  return readable.texts ? { ...readable, shown } : readable;
+}
 
 function withClosedTexts(event: StoredEvent): ReadableEvent {
   const data = replaceBoxes(markOpenTexts(event.data), (box, sha256) =>
@@ -200,11 +208,39 @@ export async function openTexts(
   );
 }
 
-/** Decodes an event with decrypted texts. Throws its `unreadable` error, or SyntaxError. */
-export function openedEvent(event: ReadableEvent): OpenedEvent {
-  if (event.unreadable) throw event.unreadable;
-  return { ...decodeEvent(event), erased: event.erased === true, key: event.key };
+/**
+ * Decrypts the texts of stored events and keeps them apart from the data, for `openedEvent` and
+ * `disclosedEvent`: texts of megabytes are neither written nor parsed as JSON. Throws as openTexts.
+ */
+export async function decryptTexts(
+  keys: ReadingKeys,
+  events: readonly StoredEvent[],
+): Promise<ReadableEvent[]> {
+  const lookup = await createLookup(keys, events);
+  return events.map((event) => requireCiphertexts(event, openTextsApart(event, lookup)));
 }
+
+/** Decodes a readable event, with each text as `show` returns it if the texts are apart. */
+function decodeReadable(event: ReadableEvent, show: ShowText): RecordedEvent {
+  if (event.unreadable) throw event.unreadable;
+  const decoded = decodeEvent(event);
+  const { shown } = event;
+  return shown ? { ...decoded, data: fillPlaces(decoded.data, shown.map(show)) } : decoded;
+}
+
+/** Decodes an event with decrypted texts. Throws its `unreadable` error, or SyntaxError. */
+export const openedEvent = (event: ReadableEvent): OpenedEvent => ({
+  ...decodeReadable(event, stringOf),
+  erased: event.erased === true,
+  key: event.key,
+});
+
+/**
+ * Decodes an event of `decryptTexts` with the salt and the commitment of each text, from which the
+ * hash can be recomputed; erased texts are marked. Throws as openedEvent.
+ */
+export const disclosedEvent = (event: ReadableEvent): RecordedEvent =>
+  decodeReadable(event, (text) => text);
 
 /**
  * Decodes stored events with their texts. Throws `key_missing`, `event_invalid` for an invalid
@@ -213,7 +249,7 @@ export function openedEvent(event: ReadableEvent): OpenedEvent {
 export const openEvents = async (
   keys: ReadingKeys,
   events: readonly StoredEvent[],
-): Promise<OpenedEvent[]> => (await openTexts(keys, events)).map(openedEvent);
+): Promise<OpenedEvent[]> => (await decryptTexts(keys, events)).map(openedEvent);
 
 /**
  * Decodes stored events with the salt and the commitment of each text, from which the hash can be
@@ -224,9 +260,5 @@ export async function discloseEvents(
   events: readonly StoredEvent[],
 ): Promise<RecordedEvent[]> {
   const lookup = await createLookup(keys, events);
-  return events.map((event) => {
-    const disclosed = replaceTexts(event, lookup, (text) => text);
-    if (disclosed.unreadable) throw disclosed.unreadable;
-    return decodeEvent(disclosed);
-  });
+  return events.map((event) => disclosedEvent(openTextsApart(event, lookup)));
 }

@@ -2,6 +2,7 @@
  * Finds protected texts in the canonical JSON of an event's data without decoding it. No JSON
  * string can look like one, because its quotes are escaped.
  */
+import { randomUUID } from 'node:crypto';
 import { canonicalJson } from '../canonicalJson.ts';
 import { keyIdOf } from './protectedText.ts';
 
@@ -66,3 +67,23 @@ export function addKeyIds(data: string, ids: Set<string>): boolean {
 
 /** True when a commitment lacks its ciphertext. */
 export const lacksBox = (data: string): boolean => COMMITMENT.test(data);
+
+/** Random, so that no data has an object that is taken for a place. */
+const PLACE = `place-${randomUUID()}`;
+
+/**
+ * An object that holds the place of a text in an event's data: texts of megabytes are inserted into
+ * the parsed data instead of being written as JSON and parsed again.
+ */
+export const textPlace = (index: number): object => ({ [PLACE]: index });
+
+/** Replaces the places in parsed data by the values with their indices. Changes the data. */
+export function fillPlaces(data: unknown, values: readonly unknown[]): unknown {
+  if (typeof data !== 'object' || data === null) return data;
+  const members = data as Record<string, unknown>;
+  const index = members[PLACE];
+  if (typeof index === 'number') return values[index];
+  for (const [name, member] of Object.entries(members))
+    if (typeof member === 'object') members[name] = fillPlaces(member, values);
+  return data;
+}

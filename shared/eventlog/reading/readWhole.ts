@@ -3,7 +3,7 @@ import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { SLICE_BYTES, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ReadOptions, StoredEvent } from '../../ports/eventStore.ts';
-import { openTexts } from '../encryption/openTexts.ts';
+import { decryptTexts } from '../encryption/openTexts.ts';
 import { hasBoxes } from '../encryption/protectedJson.ts';
 import { toDamageError, reportDamage, reportLostKey, type StreamSource } from './reportDamage.ts';
 import { endsWithErasure } from './erasureLookup.ts';
@@ -69,7 +69,7 @@ async function decodeSlice(
   stream: string,
   events: readonly StoredEvent[],
 ): Promise<DecodedEvent[]> {
-  const readable = await openTexts(source.store.keys, events);
+  const readable = await decryptTexts(source.store.keys, events);
   for (const { unreadable } of readable)
     if (isTurnlogError(unreadable, 'key_missing'))
       throw await reportLostKey(source, stream, unreadable);

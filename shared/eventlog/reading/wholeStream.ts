@@ -19,6 +19,8 @@ export interface DecodedEvent {
   stored: StoredEvent;
   recorded: OpenedEvent;
   event: DomainEvent;
+  /** The event from which `disclosedEvent` makes the form with commitments. */
+  readable: ReadableEvent;
   /** The number of its protected texts. */
   texts: number;
 }
@@ -73,7 +75,7 @@ function decodeReadableEvent(
     if (!event || !belongsIn(stored.stream, event.type)) return describeForeignEvent(stored);
     if (isOutOfOrder(stored, event.type))
       return `${describeRevision(stored)} is of the type ${stored.type}`;
-    return { stored, recorded, event, texts: readable.texts ?? 0 };
+    return { stored, recorded, event, readable, texts: readable.texts ?? 0 };
   } catch {
     // The decoder's message may quote the content.
     return `the content of ${describeRevision(stored)} is not JSON or does not match its schema`;

@@ -14,6 +14,11 @@ interface LaneOptions {
 export interface LanePermit {
   /** Whether the account has had a slow task lately. */
   isSlow: boolean;
+  /**
+   * Moves a task that turns out to be slow while it runs. False if it must end and acquire another
+   * permit, because a slow task of another account is running and other accounts wait.
+   */
+  moveToSlow(): boolean;
   /** Releases the permit of a task that took `ms` milliseconds. */
   release(ms: number): void;
 }
@@ -33,7 +38,8 @@ const SLOW_ACCOUNTS = 1_000;
  * Permits for tasks whose duration is unknown in advance and which can't be interrupted by others.
  * Accounts take turns, and one account runs one task at a time. All accounts with slow tasks
  * together leave one permit to the others, so that a newly active account waits for quick tasks
- * only. The metrics of the process show the lanes under their name.
+ * only; the first slow task of an account is moved while it runs. The metrics of the process show the
+ * lanes under their name.
  */
 export function createFairLanes(
   name: string,
@@ -61,8 +67,17 @@ export function createFairLanes(
         // A task that was slow may have ended during the wait.
         if (!isSlow && slowAccounts.has(account_id)) continue;
         const held = stack.move();
+        let isMoved = isSlow;
         return {
           isSlow,
+          moveToSlow() {
+            if (isMoved) return true;
+            const lane = slowTasks.tryAcquire(request);
+            if (!lane) return !tasks.hasWaiters();
+            isMoved = true;
+            held.adopt(lane, (moved) => moved.release());
+            return true;
+          },
           release(ms) {
             if (ms > slowMs) slowAccounts.set(account_id, true);
             held.dispose();

@@ -1,5 +1,5 @@
 import type { EventEmitter } from 'node:events';
-import { createFairLanes } from './fairLanes.ts';
+import { createFairLanes, type LanePermit } from './fairLanes.ts';
 import { resolvesWithin } from '../time/resolvesWithin.ts';
 import type { TimedAnswer } from '../time/processorTime.ts';
 
@@ -43,6 +43,12 @@ export interface WorkerClient<Question, Answer> extends AsyncDisposable {
 
 /** An answer took too long or exceeded the memory limit. */
 export class WorkerTimeout extends Error {}
+
+/** A request that is sent again, because it was slow and other accounts wait. */
+class SentAgain extends Error {}
+
+/** Waiting time counts here, which on a busy machine is more than processor time. */
+const MOVED_AFTER = 2;
 
 /** A busy machine starts threads slowly; the request does not cause that. */
 const START_MS = 15_000;
@@ -114,10 +120,25 @@ export function createWorkerClient<Question, Answer>(
       throw error;
     }));
 
-  async function answer(question: Question, worker: Thread): Promise<TimedAnswer<Answer>> {
+  /** Rejects with SentAgain when a slow request must leave its thread to others. */
+  function movesFrom(permit: LanePermit): Promise<never> & Disposable {
+    const { promise, reject } = Promise.withResolvers<never>();
+    const timer = setInterval(() => {
+      if (!permit.moveToSlow()) reject(new SentAgain('Other accounts wait for the thread.'));
+    }, MOVED_AFTER * slowMs).unref();
+    return Object.assign(promise, { [Symbol.dispose]: () => clearInterval(timer) });
+  }
+
+  async function answer(
+    question: Question,
+    worker: Thread,
+    permit: LanePermit,
+  ): Promise<TimedAnswer<Answer>> {
+    using moved = movesFrom(permit);
     worker.postMessage(question);
     try {
-      return (await answerOf(worker, program.withinMs)) as TimedAnswer<Answer>;
+      const answered = answerOf(worker, program.withinMs);
+      return (await Promise.race([answered, moved])) as TimedAnswer<Answer>;
     } catch (error) {
       await worker.terminate();
       throw error;
@@ -128,22 +149,35 @@ export function createWorkerClient<Question, Answer>(
   const freeSlot = (isSlow: boolean): Slot =>
     isSlow ? slots.findLast(({ isBusy }) => !isBusy)! : slots.find(({ isBusy }) => !isBusy)!;
 
+  async function send(question: Question, permit: LanePermit): Promise<Answer> {
+    const slot = freeSlot(permit.isSlow);
+    slot.isBusy = true;
+    let ms = 0;
+    try {
+      const worker = await threadOf(slot);
+      // Unless it is answered, the request has exceeded the limits or is slow.
+      ms = Infinity;
+      const timed = await answer(question, worker, permit);
+      ms = timed.cpuMs;
+      return timed.answer;
+    } finally {
+      slot.isBusy = false;
+      permit.release(ms);
+    }
+  }
+
   return {
     async request(question, account_id) {
-      const permit = await lanes.acquire(account_id, { waitMs, signal: closing.signal });
-      const slot = freeSlot(permit.isSlow);
-      slot.isBusy = true;
-      let ms = 0;
-      try {
-        const worker = await threadOf(slot);
-        // Unless it is answered, the request has exceeded the limits.
-        ms = Infinity;
-        const timed = await answer(question, worker);
-        ms = timed.cpuMs;
-        return timed.answer;
-      } finally {
-        slot.isBusy = false;
-        permit.release(ms);
+      const deadline = performance.now() + waitMs;
+      for (;;) {
+        const rest = Math.max(0, deadline - performance.now());
+        const permit = await lanes.acquire(account_id, { waitMs: rest, signal: closing.signal });
+        try {
+          return await send(question, permit);
+        } catch (error) {
+          // Its account is slow now: it waits behind other slow requests.
+          if (!(error instanceof SentAgain)) throw error;
+        }
       }
     },
     async [Symbol.asyncDispose]() {

@@ -46,12 +46,25 @@ export interface MemoryLedger {
   hasWaiters(purpose: MemoryPurpose): boolean;
   /** The limit, the use and the rejections of a purpose. */
   usage(purpose: MemoryPurpose): MemoryUse;
+  /**
+   * Lends the memory of the session cache to purposes that would be refused. Returns a function for
+   * the bytes that the cache may use, less while they are lent.
+   */
+  lendCache(cache: LentCache): () => number;
+}
+
+/** A cache that gives up its memory. */
+interface LentCache {
+  bytes: number;
+  evictTo(bytes: number): void;
 }
 
 /** The capacity of a purpose, and the largest share of one account. */
 export interface PurposeCapacity {
   all: Capacity;
   share?: Capacity;
+  /** True if an operator has limited the bytes, which are then not exceeded with those of the cache. */
+  isFixed?: boolean;
 }
 
 /** The part of the heap limit of Node.js, in bytes, that LIMITS.heap grants a purpose. */
@@ -67,11 +80,38 @@ const inSnakeCase = (name: string): string =>
 export function createMemoryLedger(
   capacities: Partial<Record<MemoryPurpose, PurposeCapacity>> = {},
 ): MemoryLedger {
-  const open = (purpose: MemoryPurpose): FairSemaphore => {
-    const { all = { permits: Infinity, bytes: heapBytesFor(purpose) }, share } =
-      capacities[purpose] ?? {};
-    return createFairSemaphore(`memory_${inSnakeCase(purpose)}`, all, share);
-  };
+  let cache: LentCache = { bytes: 0, evictTo: () => undefined };
+  const borrowers: { lent: () => number }[] = [];
+  const lentBytes = (): number => borrowers.reduce((sum, { lent }) => sum + lent(), 0);
+
+  function open(purpose: MemoryPurpose): FairSemaphore {
+    const { all: given, share: ofAccount, isFixed } = capacities[purpose] ?? {};
+    const all = { permits: Infinity, bytes: heapBytesFor(purpose), ...given };
+    const share = { permits: all.permits / 2, bytes: all.bytes / 2, ...ofAccount };
+    const own = { all: all.bytes, share: share.bytes };
+    const setLoan = (bytes: number): void => {
+      all.bytes = own.all + bytes;
+      share.bytes = own.share * (all.bytes / own.all);
+    };
+    function borrow(bytes: number): void {
+      // More by one, because shares are fractions.
+      const left = Math.floor(cache.bytes - lentBytes() - bytes - 1);
+      if (isFixed || bytes <= 0 || left < 0) return;
+      setLoan(all.bytes - own.all + bytes + 1);
+      cache.evictTo(left);
+    }
+    const name = `memory_${inSnakeCase(purpose)}`;
+    const semaphore = createFairSemaphore(name, all, share, borrow);
+    borrowers.push({
+      lent() {
+        // What is not used any more is given back.
+        const used = semaphore.usage().bytes.used - own.all;
+        if (all.bytes > own.all) setLoan(Math.max(0, Math.min(used, all.bytes - own.all)));
+        return all.bytes - own.all;
+      },
+    });
+    return semaphore;
+  }
   const purposes = Object.keys(LIMITS.heap) as MemoryPurpose[];
   const semaphores = Object.fromEntries(
     purposes.map((purpose) => [purpose, open(purpose)]),
@@ -91,6 +131,10 @@ export function createMemoryLedger(
         reservations: count.used,
         rejections: rejected.account + rejected.process,
       };
+    },
+    lendCache(lent) {
+      cache = lent;
+      return () => cache.bytes - lentBytes();
     },
   };
 }

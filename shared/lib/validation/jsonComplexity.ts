@@ -45,3 +45,41 @@ export function hasPrototypeMember(text: string): boolean {
   });
   return isFound;
 }
+
+const SPACE = 0x20;
+/** Characters that JSON escapes, and the halves of pairs, which it escapes when they are alone. */
+// eslint-disable-next-line no-control-regex
+const MAY_BE_ESCAPED = /["\\\u0000-\u001f\ud800-\udfff]/;
+/** Characters that are escaped as a backslash and a letter: \b, \t, \n, \f and \r. */
+const SHORT_ESCAPES = new Set([0x08, 0x09, 0x0a, 0x0c, 0x0d]);
+/** `\u` and four digits, in place of one character. */
+const LONG_ESCAPE_ADDS = 5;
+
+/** The characters that a string takes as JSON. */
+function stringLength(text: string): number {
+  if (!MAY_BE_ESCAPED.test(text)) return text.length + 2;
+  if (!text.isWellFormed()) return JSON.stringify(text).length;
+  let length = text.length + 2;
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit === QUOTE || unit === BACKSLASH) length += 1;
+    else if (unit < SPACE) length += SHORT_ESCAPES.has(unit) ? 1 : LONG_ESCAPE_ADDS;
+  }
+  return length;
+}
+
+/** The length of `JSON.stringify(value)` for parsed JSON, without making that text. */
+export function jsonLength(value: unknown): number {
+  if (typeof value === 'string') return stringLength(value);
+  if (typeof value !== 'object' || value === null) return String(value).length;
+  const isArray = Array.isArray(value);
+  const members = Object.entries(value);
+  const names = isArray
+    ? 0
+    : members.reduce((sum, [name]) => sum + stringLength(name) + ':'.length, 0);
+  const separators = Math.max(0, members.length - 1);
+  return members.reduce(
+    (sum, [, member]) => sum + jsonLength(member),
+    '{}'.length + names + separators,
+  );
+}

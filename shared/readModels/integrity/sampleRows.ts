@@ -23,9 +23,12 @@ import { createWordRows, type ExpectedWords } from './wordRows.ts';
 const ROWS_OF_STEP = 4;
 /** Damaged rows that a step looks at again. */
 const REPEATED_OF_STEP = 4;
-/** The most that is read of a stream at once; the rest of a longer one is read in later steps. */
+/**
+ * The most that is read of a stream at once; the rest of a longer one is read in later steps. Its rows
+ * are in memory meanwhile, and read anew each time: several times as much.
+ */
 const MAX_EVENTS = 1_000;
-const MAX_BYTES = 4 * MIB;
+const MAX_BYTES = MIB;
 /** How long read models may be behind the log before a row that differs is passed over. */
 const SHOWN_MS = 2_000;
 

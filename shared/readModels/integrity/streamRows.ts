@@ -1,13 +1,14 @@
-import { setImmediate } from 'node:timers/promises';
 import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
 import { textsForRows, type ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { isFull } from '../../eventlog/reading/wholeStream.ts';
-import { LIMITS } from '../../limits.ts';
+import { SLICE_BYTES, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { bytesOf, type Position } from '../../ports/eventStore.ts';
 import { fold, rowMaps, type RowMaps } from '../../projections/fold.ts';
 import { planBatch } from '../../projections/plan.ts';
 
 const PAGE_EVENTS = 500;
+/** The reads take turns with the work of accounts. */
+const NO_ACCOUNT = '';
 
 /** The rows that the events of one stream make, in memory. */
 export interface StreamRows {
@@ -80,10 +81,10 @@ export async function readStreamRows(
   state.isCut = false;
   while (state.revision < upTo && bytes < maxBytes) {
     // Reads of an embedded log don't wait: a long stream would keep the event loop busy.
-    if (bytes > 0) await setImmediate();
+    if (bytes > 0) await yieldToEventLoop(NO_ACCOUNT);
     const from = state.revision + 1;
     const limit = Math.min(PAGE_EVENTS, upTo - state.revision);
-    const page = { direction: 'forwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
+    const page = { direction: 'forwards', limit, maxBytes: SLICE_BYTES } as const;
     const events = await readStream(stream, { ...page, from });
     for (const event of events) bytes += bytesOf(event);
     applyToRows(state, await open(events));

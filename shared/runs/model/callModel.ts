@@ -1,11 +1,20 @@
 import type { ChatRequest } from '../../sessions/turns/chat.ts';
 import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.ts';
 import { fallbackRequest } from '../../sessions/turns/prompt.ts';
-import { correctCalls, type FormedRequest } from '../../sessions/turns/requestForm.ts';
+import {
+  correctCalls,
+  hasObjectArguments,
+  uncheckedCalls,
+  type FormedRequest,
+} from '../../sessions/turns/requestForm.ts';
 import type { Tokens } from '../../domain/schema.ts';
 import { sha256OfJson } from '../../eventlog/hashChain.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
-import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
+import {
+  SLICE_BYTES,
+  yieldForText,
+  yieldToEventLoop,
+} from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
@@ -41,6 +50,23 @@ function fallbackModel({ id, upstream_model, max_output_tokens }: ModelInfo, age
   };
 }
 
+/** Corrects the tool calls of a request, and parses new arguments of them in slices. */
+export async function correctInSlices(
+  request: ChatRequest,
+  accountId: string,
+): Promise<FormedRequest> {
+  let chars = 0;
+  for (const call of uncheckedCalls(request)) {
+    chars += call.function.arguments.length;
+    if (chars > SLICE_BYTES) {
+      await yieldToEventLoop(accountId);
+      chars = call.function.arguments.length;
+    }
+    hasObjectArguments(call);
+  }
+  return correctCalls(request);
+}
+
 /**
  * Calls the agent's model, and if it is unavailable its fallbacks in order, provided the prompt
  * fits them. Once part of an answer has been shown or recorded, only the model that gave it is
@@ -61,7 +87,7 @@ export async function completeWithFallbacks(
   const caller = { account_id: actor.account_id, ...(show && { onDelta: show, onReasoning }) };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
     const wanted = fallback ? fallbackRequest(fallback, request) : request;
-    const corrected = correctCalls(wanted);
+    const corrected = await correctInSlices(wanted, actor.account_id);
     const answer = await models.complete(
       fallback?.model ?? agent.model,
       corrected.request,

@@ -14,6 +14,7 @@ import type { SessionRow, TurnRow } from '../../readModels/tables.ts';
 import { sessionNotFound, type NumberedPage } from '../queries.ts';
 import { createTextOpener } from '../../eventlog/encryption/closedText.ts';
 import type { ReadingKeys } from '../../eventlog/encryption/keyring.ts';
+import { jsonLength } from '../../lib/validation/jsonComplexity.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';
 
 /** A copy of a turn's row with each text replaced. */
@@ -112,7 +113,7 @@ function createPageBudget({ limit, bytes }: NumberedPage) {
   let rows = 0;
   let used = 0;
   const take = (row: TurnRow): boolean => {
-    used += JSON.stringify(row).length;
+    used += jsonLength(row);
     if (rows === limit || (rows > 0 && used > bytes)) return false;
     rows += 1;
     return true;

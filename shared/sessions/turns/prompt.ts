@@ -74,7 +74,16 @@ function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
   ]);
 }
 
+/** The same object in each request, so that its arguments are parsed once (requestForm.ts). */
+const callRequests = new WeakMap<ToolCalledData, ToolCallRequest>();
+
 function toolCallRequest(call: ToolCalledData): ToolCallRequest {
+  const request = callRequests.get(call) ?? newToolCallRequest(call);
+  callRequests.set(call, request);
+  return request;
+}
+
+function newToolCallRequest(call: ToolCalledData): ToolCallRequest {
   const standard = { arguments: call.arguments, name: call.tool };
   if (call.extra === undefined) return { function: standard, id: call.call_id, type: 'function' };
   const extra = JSON.parse(call.extra) as ToolCallExtra;

@@ -94,15 +94,27 @@ export function isJsonObject(text: string): boolean {
 const FUNCTION_NAME = /^[a-zA-Z0-9_-]{1,64}$/;
 const validName = (name: string): string => name.replaceAll(/[^a-zA-Z0-9_-]/gu, '_').slice(0, 64);
 
-const isValidCall = ({ function: { name, arguments: args } }: ToolCallRequest): boolean =>
-  FUNCTION_NAME.test(name) && isJsonObject(args);
+/** Whether the arguments of a call are an object: the calls of a turn are sent in each round. */
+const checkedCalls = new WeakMap<ToolCallRequest, boolean>();
+
+/** True if the arguments of a call are an object; parsed once for the same call. */
+export function hasObjectArguments(call: ToolCallRequest): boolean {
+  const known = checkedCalls.get(call);
+  if (known !== undefined) return known;
+  const isObject = isJsonObject(call.function.arguments);
+  checkedCalls.set(call, isObject);
+  return isObject;
+}
+
+const isValidCall = (call: ToolCallRequest): boolean =>
+  FUNCTION_NAME.test(call.function.name) && hasObjectArguments(call);
 
 /** The call with a valid name and arguments. */
 const correctedCall = (call: ToolCallRequest): ToolCallRequest => {
   const { name, arguments: args } = call.function;
   const corrected = {
     ...call.function,
-    arguments: isJsonObject(args) ? args : '{}',
+    arguments: hasObjectArguments(call) ? args : '{}',
     name: validName(name),
   };
   return { ...call, function: corrected };
@@ -117,6 +129,14 @@ export const correctMessages = (messages: readonly ChatMessage[]): ChatMessage[]
     message.role === 'assistant' && message.tool_calls
       ? { ...message, tool_calls: message.tool_calls.map(correctedCall) }
       : message,
+  );
+
+/** The tool calls of a request whose arguments were not parsed yet. */
+export const uncheckedCalls = ({ messages }: ChatRequest): ToolCallRequest[] =>
+  messages.flatMap((message) =>
+    message.role === 'assistant'
+      ? (message.tool_calls?.filter((call) => !checkedCalls.has(call)) ?? [])
+      : [],
   );
 
 /**

@@ -356,6 +356,54 @@ describe('a server over HTTP that', () => {
     server.closeAllConnections();
   });
 
+  test('begins messages of many lines and never ends them leaves the thread to others', async () => {
+    const lines = 'data:a\n'.repeat(500_000);
+    const { server, group } = await serve((request, response) => {
+      let body = '';
+      request.on('data', (chunk) => (body += chunk));
+      request.on('end', () => {
+        if (request.method !== 'POST') return response.writeHead(405).end();
+        const { id, method, params } = JSON.parse(body);
+        if (method === 'tools/call') {
+          response.writeHead(200, { 'content-type': 'text/event-stream' });
+          return response.write(lines);
+        }
+        if (id === undefined) return response.writeHead(202).end();
+        const result =
+          method === 'initialize'
+            ? {
+                protocolVersion: params.protocolVersion,
+                capabilities: { tools: {} },
+                serverInfo: { name: 'x', version: '1' },
+              }
+            : { tools: [{ name: 'act', inputSchema: { type: 'object' } }] };
+        response.writeHead(200, { 'content-type': 'application/json' });
+        return response.end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+      });
+    });
+    const other = openGroup(serverWith(hostileServer('plain'), { name: 'other' }));
+    await until(() => group.tools() !== undefined && other.tools() !== undefined, 20_000);
+    const stopping = new AbortController();
+    const call = { ...calling, signal: stopping.signal };
+    const calls = [1, 2, 3, 4].map(() => group.call('act', {}, call).catch(() => 'stopped'));
+    const connected = other.health();
+    // The thread would end within a second.
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    expect(await other.call('act', { what: '' }, calling)).toEqual({
+      result: 'called act',
+      is_error: false,
+    });
+    expect([connected.state, other.health().state, group.health().state]).toEqual([
+      'up',
+      'up',
+      'up',
+    ]);
+    stopping.abort();
+    await Promise.all(calls);
+    server.close();
+    server.closeAllConnections();
+  }, 40_000);
+
   test('redirects is not sent our headers elsewhere', async () => {
     const seen: unknown[] = [];
     const other = createServer((request, response) => {

@@ -1,18 +1,73 @@
+import { randomUUID } from 'node:crypto';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { PageOf } from '../../../../shared/ports/readModels.ts';
 import {
   yieldToEventLoop,
   SLICE_BYTES,
 } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
+import { KIB } from '../../../../shared/lib/units.ts';
 import { jsonText, successEnvelope } from './envelope.ts';
 
 /** The text of an answer, to be written row by row. */
 interface JsonListWriter {
   head: string;
-  /** One row, with what stands before it. */
-  row: (value: unknown, isFirst: boolean) => string;
+  /** One row, with what stands before it, in pieces: texts of megabytes are not written as a whole. */
+  row: (value: unknown, isFirst: boolean) => Iterable<string>;
   /** What comes after the rows, if there are any. */
   tail: (isEmpty: boolean) => string;
+}
+
+/** Longer texts are written in slices of this length. As JSON, a slice is still a small object. */
+const LONG_CHARS = 8 * KIB;
+/** Random, so that it is in no row. */
+const PLACE = randomUUID();
+
+/** Without an array of the members of each object, which would be as much garbage as their JSON. */
+function hasLongText(value: unknown): boolean {
+  if (typeof value === 'string') return value.length > LONG_CHARS;
+  if (typeof value !== 'object' || value === null) return false;
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const name in members)
+    if (Object.hasOwn(members, name) && hasLongText(members[name])) return true;
+  return false;
+}
+
+/** The JSON of a text, in slices that split no character. */
+function* slicesOf(text: string): Generator<string> {
+  yield '"';
+  for (let from = 0, to; from < text.length; from = to) {
+    to = Math.min(from + LONG_CHARS, text.length);
+    if (to < text.length && (text.codePointAt(to - 1) ?? 0) > 0xffff) to -= 1;
+    yield JSON.stringify(text.slice(from, to)).slice(1, -1);
+  }
+  yield '"';
+}
+
+/** The JSON of a value in small pieces. `layout` changes the text apart from long strings. */
+function* piecesOf(
+  value: unknown,
+  layout: (json: string) => string,
+  indent?: number,
+): Generator<string> {
+  if (!hasLongText(value)) {
+    yield layout(JSON.stringify(value, null, indent));
+    return;
+  }
+  const texts: string[] = [];
+  const withPlaces = JSON.stringify(
+    value,
+    (_name, member: unknown) => {
+      if (typeof member !== 'string' || member.length <= LONG_CHARS) return member;
+      texts.push(member);
+      return PLACE;
+    },
+    indent,
+  );
+  for (const [at, piece] of layout(withPlaces).split(`"${PLACE}"`).entries()) {
+    if (at > 0) yield* slicesOf(texts[at - 1]!);
+    yield piece;
+  }
 }
 
 /**
@@ -31,7 +86,7 @@ export function createJsonListWriter(
   if (!pretty)
     return {
       head,
-      row: (value, isFirst) => (isFirst ? '' : ',') + JSON.stringify(value),
+      row: (value, isFirst) => piecesOf(value, (json) => (isFirst ? json : `,${json}`)),
       tail: () => after,
     };
   const outer = `\n${/^ */.exec(head.slice(head.lastIndexOf('\n') + 1))![0]}`;
@@ -40,10 +95,16 @@ export function createJsonListWriter(
     head,
     // A line break inside of a text is written as \n: these are the ones between members.
     row: (value, isFirst) =>
-      (isFirst ? inner : `,${inner}`) + JSON.stringify(value, null, 2).replaceAll('\n', inner),
+      piecesOf(
+        value,
+        (json) => (isFirst ? inner : `,${inner}`) + json.replaceAll('\n', inner),
+        INDENT,
+      ),
     tail: (isEmpty) => (isEmpty ? after : outer + after),
   };
 }
+
+const INDENT = 2;
 
 /** The account that a response is for, and its layout. */
 export interface RenderOptions {
@@ -68,6 +129,20 @@ export interface RenderedPage {
   nextCursor: string | undefined;
 }
 
+/** Encodes pieces together, so that large buffers result, whose memory can be freed at once. */
+function encodedPieces(pieces: Iterable<string>): Buffer<ArrayBuffer>[] {
+  const encoded: Buffer<ArrayBuffer>[] = [];
+  let pending = '';
+  for (const piece of pieces) {
+    pending += piece;
+    if (pending.length < SLICE_BYTES / 2) continue;
+    encoded.push(Buffer.from(pending));
+    pending = '';
+  }
+  if (pending !== '') encoded.push(Buffer.from(pending));
+  return encoded;
+}
+
 /** The most memory that rendering a page takes. */
 export const PAGE_BUFFER_BYTES = 3 * LIMITS.http.pageBytes;
 
@@ -87,19 +162,22 @@ export async function renderPage<Row>(
   let last: Row | undefined;
   let isCut = false;
   for (const row of rows) {
-    const piece = Buffer.from(text.row(present(row), last === undefined));
-    isCut = last !== undefined && bytes + piece.length > LIMITS.http.pageBytes;
+    const ofRow = encodedPieces(text.row(present(row), last === undefined));
+    const rowBytes = ofRow.reduce((sum, { length }) => sum + length, 0);
+    isCut = last !== undefined && bytes + rowBytes > LIMITS.http.pageBytes;
     if (isCut) break;
-    pieces.push(piece);
-    bytes += piece.length;
+    pieces.push(...ofRow);
+    bytes += rowBytes;
     last = row;
     if (bytes < yieldAtBytes) continue;
     yieldAtBytes = bytes + SLICE_BYTES;
     await yieldToEventLoop(account_id);
   }
   pieces.push(Buffer.from(text.tail(last === undefined)));
+  const body = Buffer.concat(pieces);
+  pieces.forEach(releaseBuffer);
   return {
-    body: Buffer.concat(pieces),
+    body,
     nextCursor: last !== undefined && (more || isCut) ? cursorOf(last) : undefined,
   };
 }
@@ -121,7 +199,7 @@ export const parsePageQuery = <Cursor>({
 
 type ReadPage<Row> = (after: string | undefined) => Promise<PageOf<Row>>;
 
-/** Renders a whole list page by page, holding one page and the text of one row at most. */
+/** Renders a whole list page by page, holding one page and a slice of its text. */
 export async function* renderList<Row>(
   read: ReadPage<Row>,
   { emptyData, present, cursorOf }: ListFormat<Row>,
@@ -134,11 +212,13 @@ export async function* renderList<Row>(
     await yieldToEventLoop(account_id);
     const page = await read(last);
     for (const row of page.rows) {
-      pending += text.row(present(row), last === undefined);
+      for (const piece of text.row(present(row), last === undefined)) {
+        pending += piece;
+        if (pending.length < SLICE_BYTES) continue;
+        yield* encodeInChunks(pending, account_id);
+        pending = '';
+      }
       last = cursorOf(row);
-      if (pending.length < SLICE_BYTES) continue;
-      yield* encodeInChunks(pending, account_id);
-      pending = '';
     }
     more = page.more;
   }

@@ -65,17 +65,30 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
   return stream;
 }
 
-/** Aborts when the client has disconnected: a few at a time, because thousands may do so at once. */
-function disconnectSignal(ctx: Context): AbortSignal {
-  const disconnected = new AbortController();
+/**
+ * Sends the bytes without Koa, whose pipeline makes several errors and an abort for each client that
+ * disconnects. Thousands may do so at once: `onClosed` is called for a few of them at a time.
+ */
+function pipeTo(ctx: Context, bytes: Readable, onClosed: () => void): void {
+  const { res } = ctx;
   const account = (ctx.state['account_id'] as string | undefined) ?? '';
-  onResponseClosed(ctx.res, () =>
+  ctx.respond = false;
+  onResponseClosed(res, () =>
     runPaced(account, () => {
-      disconnected.abort(clientDisconnectError());
+      bytes.destroy();
+      onClosed();
       return false;
     }),
   );
-  return disconnected.signal;
+  bytes.once('error', (error) => {
+    ctx.app.emit('error', error, ctx);
+    res.destroy();
+  });
+  // Headers may be set until the middleware has ended.
+  setImmediate(() => {
+    if (ctx.method === 'HEAD') res.end();
+    else if (!res.closed) bytes.pipe(res);
+  });
 }
 
 /**
@@ -89,11 +102,12 @@ export function sendEventStream(
   events: (signal: AbortSignal) => AsyncIterable<SseEvent>,
   heartbeatMs: number = LIMITS.http.heartbeatMs,
 ): void {
-  const allowed = untilRevoked(events(disconnectSignal(ctx)), isAllowed);
+  const disconnected = new AbortController();
+  const allowed = untilRevoked(events(disconnected.signal), isAllowed);
   ctx.status = 200;
   ctx.type = 'text/event-stream; charset=utf-8';
   ctx.set('cache-control', 'no-store');
   // Keeps proxies (nginx) from buffering events.
   ctx.set('x-accel-buffering', 'no');
-  ctx.body = readEvents(allowed, heartbeatMs);
+  pipeTo(ctx, readEvents(allowed, heartbeatMs), () => disconnected.abort(clientDisconnectError()));
 }

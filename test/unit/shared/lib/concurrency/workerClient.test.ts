@@ -101,6 +101,40 @@ test('counts an account as slow by the processor time of its requests', async ()
   expect(await client.request('a', 'honest')).toBe('answer to a');
 });
 
+test('the first slow request of an account leaves its thread to others', async () => {
+  const { start, threads } = createThreads();
+  client = createWorkerClient({ ...options, slowMs: 10, start, withinMs: 60_000 });
+  await client.request('heavy', 'slow');
+  const requests = [
+    client.request('endless known', 'slow'),
+    client.request('endless first', 'new'),
+  ].map((request) => request.catch(() => 'ended'));
+  await turns(10);
+  expect(threads.map(({ questions }) => questions.at(-1))).toEqual([
+    'endless first',
+    'endless known',
+  ]);
+  expect(await client.request('a', 'honest')).toBe('answer to a');
+  expect(await client.request('b', 'other')).toBe('answer to b');
+  await client[Symbol.asyncDispose]();
+  expect(await Promise.all(requests)).toEqual(['ended', 'ended']);
+});
+
+test('a first slow request goes on while no other account waits', async () => {
+  const { start, threads } = createThreads();
+  client = createWorkerClient({ ...options, slowMs: 10, start, withinMs: 60_000 });
+  const first = client.request('endless', 'new').catch(() => 'ended');
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  expect(await client.request('a', 'honest')).toBe('answer to a');
+  // The second slow account waits, and leaves the thread that the first one does not use.
+  const second = client.request('endless', 'slow').catch(() => 'ended');
+  await turns(10);
+  expect(await client.request('b', 'honest')).toBe('answer to b');
+  expect(threads[0]!.questions).toEqual(['endless']);
+  await client[Symbol.asyncDispose]();
+  expect(await Promise.all([first, second])).toEqual(['ended', 'ended']);
+});
+
 test('makes the queued requests of an account wait behind others once one was slow', async () => {
   const { start } = createThreads();
   client = createWorkerClient({ ...options, start, withinMs: 150 });

@@ -57,4 +57,45 @@ describe('the memory ledger', () => {
     reserve('b');
     expect(ledger.largestRequest('sessionReads')).toBe(250);
   });
+
+  describe('the session cache', () => {
+    /** A ledger of 1,000 bytes for prompts, with a cache of 400. */
+    function withCache(isFixed = false) {
+      const all = { permits: Infinity, bytes: 1_000 };
+      const ledger = createMemoryLedger({ prompts: { all, isFixed } });
+      const evictions: number[] = [];
+      const available = ledger.lendCache({
+        bytes: 400,
+        evictTo: (bytes) => void evictions.push(bytes),
+      });
+      const reserve = (account_id: string, bytes: number) =>
+        ledger.reserveNow({ account_id, purpose: 'prompts', bytes });
+      const fill = () =>
+        ['a', 'b', 'c', 'd'].map((account_id) =>
+          ledger.forceReserve({ account_id, purpose: 'prompts', bytes: 240 }),
+        );
+      return { evictions, available, reserve, fill };
+    }
+
+    test('gives up memory before a request is refused, and has it back afterwards', () => {
+      const { fill, reserve, evictions, available } = withCache();
+      const held = fill();
+      const permit = reserve('e', 100);
+      expect([evictions, available()]).toEqual([[239], 340]);
+      permit.release();
+      for (const { release } of held) release();
+      expect(available()).toBe(400);
+    });
+
+    test('keeps its memory where an account exceeds its own share, or an operator set the limit', () => {
+      const own = withCache();
+      for (const _time of [1, 2]) own.reserve('a', 250);
+      expect(() => own.reserve('a', 250)).toThrow(code('rate_limited'));
+      expect(own.evictions).toEqual([]);
+      const fixed = withCache(true);
+      fixed.fill();
+      expect(() => fixed.reserve('e', 100)).toThrow(code('overloaded'));
+      expect(fixed.evictions).toEqual([]);
+    });
+  });
 });

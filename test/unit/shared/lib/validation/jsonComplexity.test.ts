@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { array, assert, jsonValue, property } from 'fast-check';
+import { array, assert, jsonValue, property, string } from 'fast-check';
 import {
   hasMoreValues,
   hasPrototypeMember,
+  jsonLength,
 } from '../../../../../shared/lib/validation/jsonComplexity.ts';
 
 test.each([
@@ -12,6 +13,33 @@ test.each([
   ['["__proto__"]', false],
 ])('whether %s has a member named __proto__', (text, has) => {
   expect(hasPrototypeMember(text)).toBe(has);
+});
+
+describe('the length of JSON', () => {
+  test.each([
+    'a"\\\b\t\n\f\r\0\u001f\u007f\u2028',
+    '\ud800',
+    'ä\u{1f600}',
+    '',
+    null,
+    true,
+    -0,
+    1e21,
+    [],
+    {},
+  ])('of %j is known without writing it', (value) => {
+    expect(jsonLength(value)).toBe(JSON.stringify(value).length);
+  });
+
+  test('of any value is that of its text', () => {
+    const values = array(string({ unit: 'binary' }));
+    assert(
+      property(jsonValue(), values, (value, texts) => {
+        const both = { value, texts, [texts.join()]: texts };
+        expect(jsonLength(both)).toBe(JSON.stringify(both).length);
+      }),
+    );
+  });
 });
 
 describe('whether JSON has more values than a limit', () => {

@@ -264,7 +264,7 @@ test.each([
       ]),
     );
     expect(most.events).toBeLessThanOrEqual(2_500);
-    expect(most.bytes).toBeLessThan(3 * 5 * 1_048_576);
+    expect(most.bytes).toBeLessThan(3 * 2 * 1_048_576);
   },
 );
 

@@ -3,7 +3,9 @@ import {
   applyToRows,
   dropFinalRows,
   noRows,
+  readStreamRows,
 } from '../../../../../shared/readModels/integrity/streamRows.ts';
+import { bytesOf, type ReadOptions } from '../../../../../shared/ports/eventStore.ts';
 import type { DomainEvent } from '../../../../../shared/eventlog/eventTypes.ts';
 import {
   replayStarted,
@@ -57,4 +59,36 @@ test('the comparisons of a replay are dropped, but for one of them', () => {
   apply(1);
   expect(state.parked).toBe(false);
   expect(state.rows.replay_turns.size).toBe(2);
+});
+
+test('each large event is read and applied in a step of the event loop of its own', async () => {
+  const { record } = recordHistory();
+  const stream = 'session-session_1';
+  const large = 'x'.repeat(200_000);
+  const turns = [1, 2, 3].flatMap((turn) => [
+    turnStarted(turn, { input: large }),
+    turnCompleted(turn, { output: large }),
+  ]);
+  const recorded = [sessionStarted(), ...turns].map((event) => record({ stream }, event));
+  let loopTurns = 0;
+  let counting = setImmediate(function next() {
+    loopTurns += 1;
+    counting = setImmediate(next);
+  });
+  const readAt: number[] = [];
+  async function readStream(_stream: string, { from = 0, maxBytes = Infinity }: ReadOptions) {
+    readAt.push(loopTurns);
+    let bytes = 0;
+    return recorded.slice(from).filter((event) => {
+      const fits = bytes < maxBytes;
+      if (fits) bytes += bytesOf(event);
+      return fits;
+    });
+  }
+  const keys = { find: async () => new Map(), isErased: () => false };
+  const { rows, revision } = await readStreamRows({ readStream, keys } as never, stream);
+  clearImmediate(counting);
+  expect([revision, rows.turns.size]).toEqual([6, 3]);
+  expect(readAt.length).toBeGreaterThanOrEqual(6);
+  expect(new Set(readAt).size).toBe(readAt.length);
 });

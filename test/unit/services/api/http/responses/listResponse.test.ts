@@ -19,13 +19,33 @@ test('an answer that is written row by row is the text that JSON.stringify makes
     fc.property(fc.array(value), fc.option(member), fc.boolean(), (rows, members, pretty) => {
       const dataOf = (list: unknown[]): object => (members ? { ...members, turns: list } : list);
       const { head, row, tail } = createJsonListWriter(dataOf([]), pretty);
-      const text = rows.map((one, index) => row(one, index === 0)).join('');
+      const text = rows.flatMap((one, index) => [...row(one, index === 0)]).join('');
       expect(head + text + tail(rows.length === 0)).toBe(
         jsonText(successEnvelope(dataOf(rows)), pretty),
       );
     }),
   );
 });
+
+test.each([false, true])(
+  'long texts are written in slices as the same JSON, pretty %s',
+  (pretty) => {
+    const texts = [
+      '\u0001'.repeat(50_000),
+      'a"\\\n\u{1f600}'.repeat(20_000),
+      `a${'\u{1f600}'.repeat(20_000)}`,
+      '\ud83d'.repeat(20_000),
+      'short',
+    ];
+    const large = { texts, deep: { text: texts[1], list: [texts[0], 1, null] } };
+    const { head, row, tail } = createJsonListWriter([], pretty);
+    const pieces = [large, large].flatMap((one, index) => [...row(one, index === 0)]);
+    expect(head + pieces.join('') + tail(false)).toBe(
+      jsonText(successEnvelope([large, large]), pretty),
+    );
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(50_000);
+  },
+);
 
 interface Row {
   id: number;
@@ -48,6 +68,14 @@ test('a page ends before the row with which its text would be too long, and says
   expect(JSON.parse(alone.body.toString())).toEqual(successEnvelope([large]));
   expect(alone.nextCursor).toBe('7');
   expect((await renderPage({ rows: [large], more: false }, ROWS, TO)).nextCursor).toBeUndefined();
+});
+
+test('a rendered page takes the memory of its body, not of its rows as well', async () => {
+  const rows = Array.from({ length: 8 }, (_, id) => ({ id, text: 'x'.repeat(120_000) }));
+  const before = process.memoryUsage().arrayBuffers;
+  const { body } = await renderPage({ rows, more: false }, ROWS, TO);
+  expect(body.length).toBeGreaterThan(900_000);
+  expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(1.5 * body.length);
 });
 
 test.each([false, true])(

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import Koa from 'koa';
 import {
   sendEventStream,
@@ -122,4 +122,27 @@ test('what goes wrong in between cuts the connection: it is no end of the events
   expect(text()).toContain('id: one');
   // The last chunk of an answer that is whole.
   expect(text()).not.toMatch(/\r\n0\r\n\r\n$/);
+});
+
+test('a client that disconnects causes one abort, and no error of a pipeline', async () => {
+  const isOver = Promise.withResolvers<void>();
+  await serve(async function* (signal) {
+    try {
+      yield event('one');
+      await once(signal, 'abort');
+    } finally {
+      isOver.resolve();
+    }
+  });
+  const { text } = ask('GET / HTTP/1.1');
+  await eventually(
+    async () => text(),
+    (heard) => heard.includes('data: one'),
+  );
+  const abort = jest.spyOn(AbortController.prototype, 'abort');
+  socket.destroy();
+  await isOver.promise;
+  await sleep(50);
+  expect(abort).toHaveBeenCalledTimes(1);
+  abort.mockRestore();
 });
