@@ -67,6 +67,8 @@ export interface Reached {
 
 /** The projector's part of the port. */
 export interface ProjectionStore extends TurnIndex {
+  /** The number of events that it applies fastest at a time; 1,000 when undefined. */
+  batchSize?: number;
   /** Where to resume; undefined for the beginning. */
   checkpoint(): Promise<Checkpoint | undefined>;
   /**

@@ -11,6 +11,12 @@ import { createRowAccess } from './rowAccess.ts';
 import { VERSION } from './schema.ts';
 import { createWordIndex } from './wordIndex.ts';
 
+/**
+ * A commit is cheap here. Larger batches outlive collections of the young generation: with 1,000 events,
+ * that took a tenth of the CPU time of a fill.
+ */
+const BATCH_SIZE = 250;
+
 type FileStore = ProjectionStore & Pick<RebuildStore, 'startOver'>;
 
 /**
@@ -89,6 +95,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
   }
 
   return {
+    batchSize: BATCH_SIZE,
     checkpoint: () => serially(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
       serially(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),

@@ -10,6 +10,7 @@ import {
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openEventLog } from '../eventStore.ts';
 import { openTextKeys } from '../textKeys.ts';
+import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { createRecentTexts } from '../../../shared/search/recentTexts.ts';
@@ -51,7 +52,15 @@ const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), erro
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
 const keyring = createKeyring({ ...keys, log });
-const proven = runProverInThread(data, { log, keys: keyring, logger, signal: closing.signal });
+/** Resolved once the read models have caught up, or can't. */
+const filled = Promise.withResolvers<void>();
+const proven = runProverInThread(data, {
+  log,
+  keys: keyring,
+  logger,
+  signal: closing.signal,
+  untilFilled: (signal) => abortable(filled.promise, signal).catch(() => undefined),
+});
 const indexKeys = {
   ...keyring,
   recentTexts,
@@ -76,8 +85,14 @@ await followGenerations({
   },
   gathering,
   indexGathering,
-  onProgress: (batch) => tell({ type: 'progress', batch }),
-  report: tell,
+  onProgress(batch) {
+    if (batch.caughtUp) filled.resolve();
+    tell({ type: 'progress', batch });
+  },
+  report(report) {
+    if (report.reason !== undefined) filled.resolve();
+    tell(report);
+  },
 });
 await proven;
 await log.close();

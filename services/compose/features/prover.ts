@@ -102,7 +102,10 @@ async function replicaSigningConfig(config: Config): Promise<SigningConfig> {
   return { origin: LOG_ORIGIN, keyFile, createsKey: false, witnesses };
 }
 
-interface ProverOptions extends Pick<Prover, 'declareTree' | 'onDeclared' | 'untilCompared'> {
+interface ProverOptions extends Pick<
+  Prover,
+  'declareTree' | 'onDeclared' | 'untilCompared' | 'untilFilled'
+> {
   log: EventLog;
   acquireLeadership: Prover['acquireLeadership'];
   signing: SigningConfig;
@@ -161,7 +164,10 @@ type ThreadReport = { report: ProverReport } | { witnesses: WitnessesReport } | 
 /** Runs the prover in the thread of an embedded service. */
 export const runProverInThread = (
   { place, signing, reports }: ThreadData,
-  { keys, ...options }: Pick<ProverOptions, 'log' | 'logger' | 'signal'> & { keys: Keyring },
+  {
+    keys,
+    ...options
+  }: Pick<ProverOptions, 'log' | 'logger' | 'signal' | 'untilFilled'> & { keys: Keyring },
 ): Promise<void> => {
   const send = (report: ThreadReport): void => reports.postMessage(report);
   return runConfiguredProver({

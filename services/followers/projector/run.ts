@@ -11,8 +11,8 @@ import type { AppliedBatch, Projection } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
 /**
- * Large, because each batch costs one commit and one statement per changed row, which bounds how fast
- * the projection catches up.
+ * Large, because each batch costs a database one commit and some statements per table, which bounds
+ * how fast the projection catches up.
  */
 const BATCH_SIZE = 1000;
 const PAUSES = { firstMs: 100, longestMs: 5000 };
@@ -45,7 +45,7 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
   await followLog({
     log,
     after,
-    batchSize: BATCH_SIZE,
+    batchSize: store.batchSize ?? BATCH_SIZE,
     signal,
     ...(lag && { lag }),
     onAccepted: state.onAccepted,

@@ -215,6 +215,7 @@ export async function growTree(
     logger,
   });
   try {
+    await prover.untilFilled?.(signal);
     await addLeaves(
       prover,
       { tree, cosigner, declaredAt, onSigned: (size) => void signedHere.set(tree.origin, size) },

@@ -41,6 +41,11 @@ export interface Prover {
   onWitnesses: (report: WitnessesReport) => void;
   /** Resolves once the tree was compared with what others know of it: nothing is signed before. */
   untilCompared: (signal: AbortSignal) => Promise<void>;
+  /**
+   * Resolves once leaves may be added, or the signal aborts. A thread that also fills read models adds
+   * none meanwhile: the service waits for the rows, and the log is read by one follower at a time.
+   */
+  untilFilled?: (signal: AbortSignal) => Promise<void>;
   clock: Clock;
   logger: ProverLogger;
   signal: AbortSignal;
