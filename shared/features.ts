@@ -70,7 +70,9 @@ export const FEATURE_OWNERS = merged('owners');
 export const FEATURE_LIMITS = merged('limits');
 export const INDEXED_TEXTS: readonly string[] = partsNamed('indexedTexts').flat();
 export type FeatureErrorCode = Part<'errors'>[number];
-export const FEATURE_PUBLIC_EVENTS = partsNamed('publicEvents').flat();
+export const FEATURE_PUBLIC_EVENTS = partsNamed('publicEvents')
+  .map(({ schemas }) => schemas)
+  .flat();
 /** The kinds of streams whose events are public. */
 export const PUBLIC_KINDS: readonly string[] = FEATURES.flatMap((feature) =>
   'publicEvents' in feature ? [feature.stream.kind] : [],

@@ -75,6 +75,12 @@ export interface Feature {
   /** Codes of TurnlogError. services/api assigns each an HTTP status. */
   errors?: readonly string[];
   limits?: object;
-  /** Schemas of the public events in the feed, in webhooks and in Kafka. */
-  publicEvents?: readonly { type: string }[];
+  /**
+   * The public events in the feed, in webhooks and in Kafka: their schemas, and the content of each
+   * event of the stream. The events of other streams are internal.
+   */
+  publicEvents?: {
+    schemas: readonly { type: string }[];
+    toPublic: (event: never, id: string) => object;
+  };
 }

@@ -33,28 +33,24 @@ type Ended = Extract<
   }
 >;
 
-/** The session that recorded a turn: the shared turns of a fork may come from another agent. */
-interface Recorder {
-  /** The agent and instruction of that session. */
-  ran: Pick<SessionStartedData, 'agent_id' | 'instruction'>;
-}
-
 /** A completed, failed or interrupted turn with all data of its events. */
-export interface ExportedTurn extends Recorder {
+export interface ExportedTurn {
   kind: 'turn';
+  /** The agent and instruction of the session that recorded it; for a fork, maybe another one. */
+  ran: Pick<SessionStartedData, 'agent_id' | 'instruction'>;
   started: Recorded<TurnStartedData>;
   tool_calls: Recorded<ToolCalledData>[];
   ended: Ended & { recorded_at: string };
 }
 
 /** A summary of older turns, made before the next turn began. */
-export type ExportedCompaction = Recorded<SessionCompactedData> & Recorder & { kind: 'compaction' };
+export type ExportedCompaction = Recorded<SessionCompactedData> & { kind: 'compaction' };
 
 export type ExportedRecord = ExportedTurn | ExportedCompaction;
 
 /** Writes one session in a format, one record at a time. */
 export interface SessionWriter {
-  /** The text of a record, in pieces. `agent` is undefined when it was erased. */
+  /** The text of a record, in pieces. `agent` is that of a turn, unless it was erased. */
   add(record: ExportedRecord, agent: ExportedAgent | undefined): Iterable<string>;
   /** The text that ends the session. */
   end(): string;
@@ -68,7 +64,7 @@ export function recordCollector(): (
   event: SessionEvent,
   recorded_at: string,
 ) => ExportedRecord | undefined {
-  let ran: Recorder['ran'] = { agent_id: '' };
+  let ran: ExportedTurn['ran'] = { agent_id: '' };
   let open: Omit<ExportedTurn, 'ended'> | undefined;
   return (event, recorded_at) => {
     switch (event.type) {
@@ -86,7 +82,7 @@ export function recordCollector(): (
         return turn;
       }
       case 'session.compacted.v1':
-        return { kind: 'compaction', ran, recorded_at, data: event.data };
+        return { kind: 'compaction', recorded_at, data: event.data };
       case 'session.started.v1':
         ran = event.data;
         return undefined;

@@ -8,7 +8,12 @@ import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { agentStream, sessionStream } from '../eventlog/streams.ts';
 import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
-import { recordCollector, type ExportedAgent, type ExportedRecord } from './record.ts';
+import {
+  recordCollector,
+  type ExportedAgent,
+  type ExportedRecord,
+  type ExportedTurn,
+} from './record.ts';
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
@@ -91,8 +96,8 @@ export async function* readRecords(
       );
 }
 
-/** Finds the agent of a record at the recorded revision; undefined when it was erased. */
-export type FindAgentAt = (record: ExportedRecord) => Promise<ExportedAgent | undefined>;
+/** Finds the agent of a turn at the recorded revision; undefined when it was erased. */
+export type FindAgentAt = (turn: ExportedTurn) => Promise<ExportedAgent | undefined>;
 
 /**
  * Reads agent revisions from the log. Caches the last one, which the next turn usually needs.
@@ -115,10 +120,8 @@ export function createAgentReader(source: StreamSource): FindAgentAt {
     last = { key, agent: event.recorded.erased ? undefined : agentOf(event.event as AgentEvent) };
     return last.agent;
   };
-  return async (record) => {
-    const { agent_id, instruction } = record.ran;
-    const { data } = record.kind === 'turn' ? record.started : record;
-    const agent = await findAgent(agent_id, data.agent_revision);
+  return async ({ ran: { agent_id, instruction }, started }) => {
+    const agent = await findAgent(agent_id, started.data.agent_revision);
     return agent && instruction !== undefined ? { ...agent, instruction } : agent;
   };
 }

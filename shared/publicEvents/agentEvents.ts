@@ -1,5 +1,6 @@
-import { Type } from 'typebox';
-import { ERASED_TEXTS, publicSchema } from './schema.ts';
+import { Type, type Static } from 'typebox';
+import type { AgentConfiguration, AgentEvent } from '../agents/events.ts';
+import { ERASED_TEXTS, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
 
 const ResponseFormat = Type.Object(
   {
@@ -67,4 +68,38 @@ const AgentErased = publicSchema(
   'An agent was erased: what consumers keep of it is to go; nothing follows',
 );
 
-export const publicAgentEvents = [AgentCreated, AgentUpdated, AgentDeleted, AgentErased] as const;
+const schemas = [AgentCreated, AgentUpdated, AgentDeleted, AgentErased] as const;
+
+const agentData = (
+  agent_id: string,
+  { name, instruction, model, tool, component, parameters }: AgentConfiguration,
+): Static<(typeof AgentCreated)['data']> => ({
+  agent_id,
+  name,
+  instruction,
+  model,
+  ...(tool !== undefined && { tool }),
+  component,
+  ...(parameters && { parameters }),
+});
+
+/**
+ * The public content of an agent's event. Fields are copied one by one, so that a new field is not
+ * published without an explicit decision.
+ */
+function toPublic(event: AgentEvent, agent_id: string): PublicContentOf<(typeof schemas)[number]> {
+  switch (event.type) {
+    case 'agent.created.v1':
+      return publicContent(AgentCreated, agentData(agent_id, event.data));
+    case 'agent.updated.v1':
+      return publicContent(AgentUpdated, agentData(agent_id, event.data));
+    case 'agent.deleted.v1':
+      return publicContent(AgentDeleted, agentData(agent_id, event.data));
+    case 'agent.erased.v1':
+      return publicContent(AgentErased, { agent_id, reason: event.data.reason });
+    default:
+      return event satisfies never;
+  }
+}
+
+export const publicAgentEvents = { schemas, toPublic };

@@ -1,19 +1,12 @@
 import type { Position } from '../ports/eventStore.ts';
 import { FEATURE_PUBLIC_EVENTS } from '../features.ts';
-import type { Channel, DataOf } from './schema.ts';
+import type { Channel, PublicContentOf } from './schema.ts';
 
 /** Every public event type. */
 export const publicEventSchemas = FEATURE_PUBLIC_EVENTS;
 
 type Schemas = (typeof publicEventSchemas)[number];
-/** Type, channel and data of a public event, derived from its schema. */
-export type PublicContent = {
-  [Type in Schemas['type']]: {
-    type: Type;
-    channel: Channel;
-    data: DataOf<Extract<Schemas, { type: Type }>>;
-  };
-}[Schemas['type']];
+export type PublicContent = PublicContentOf<Schemas>;
 
 /**
  * An event as downstream consumers see it; infra/kafka/producerSession.ts writes it as a

@@ -1,4 +1,4 @@
-import { Type, type Static, type TProperties } from 'typebox';
+import { Type, type Static, type TObject, type TProperties } from 'typebox';
 
 /** The subject of a public event, which determines its topic. */
 export type Channel = 'agents' | 'sessions';
@@ -46,7 +46,13 @@ export const ERASED_TEXTS = {
   ),
 };
 
-/** The data of a public event type. */
-export type DataOf<Schema extends { data: ReturnType<typeof Type.Object> }> = Static<
-  Schema['data']
->;
+/** Type, channel and data of a public event. */
+export type PublicContentOf<Schema extends { type: string; data: TObject }> = Schema extends unknown
+  ? { type: Schema['type']; channel: Channel; data: Static<Schema['data']> }
+  : never;
+
+/** The content of a public event with this schema. */
+export const publicContent = <Name extends string, Data extends TObject>(
+  { type, channel }: { type: Name; channel: Channel; data: Data },
+  data: Static<Data>,
+) => ({ type, channel, data });

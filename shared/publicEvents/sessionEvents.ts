@@ -1,6 +1,7 @@
 import { Type } from 'typebox';
 import { INSTANT, Tokens as RecordedTokens } from '../domain/schema.ts';
-import { ERASED_TEXTS, publicSchema } from './schema.ts';
+import type { SessionEvent } from '../sessions/events.ts';
+import { ERASED_TEXTS, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
 
 const session_id = Type.String();
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
@@ -185,7 +186,7 @@ const SessionErased = publicSchema(
   'A session was erased: what consumers keep of it is to go; nothing follows',
 );
 
-export const publicSessionEvents = [
+const schemas = [
   SessionStarted,
   TurnStarted,
   ToolCalled,
@@ -196,3 +197,117 @@ export const publicSessionEvents = [
   SessionDescribed,
   SessionErased,
 ] as const;
+
+/**
+ * The public content of a session's event. Fields are copied one by one, so that a new field is not
+ * published without an explicit decision.
+ */
+function toPublic(
+  event: SessionEvent,
+  session_id: string,
+): PublicContentOf<(typeof schemas)[number]> {
+  switch (event.type) {
+    case 'session.started.v1': {
+      const { agent_id, forked_from } = event.data;
+      return publicContent(SessionStarted, {
+        session_id,
+        agent_id,
+        ...(forked_from && {
+          forked_from: { session_id: forked_from.session_id, turn: forked_from.turn },
+        }),
+      });
+    }
+    case 'session.turn_started.v1': {
+      const { turn, input, model, agent_revision, deadline } = event.data;
+      return publicContent(TurnStarted, {
+        session_id,
+        turn,
+        input,
+        model,
+        agent_revision,
+        deadline,
+      });
+    }
+    case 'session.tool_called.v1': {
+      const {
+        turn,
+        round,
+        call_id,
+        tool,
+        arguments: text,
+        result,
+        is_error,
+        duration_ms,
+      } = event.data;
+      return publicContent(ToolCalled, {
+        session_id,
+        turn,
+        round,
+        call_id,
+        tool,
+        arguments: text,
+        result,
+        is_error,
+        duration_ms,
+      });
+    }
+    case 'session.turn_completed.v1': {
+      const { turn, output, model, tool_used, tokens, finish_reason, duration_ms, calls } =
+        event.data;
+      return publicContent(TurnCompleted, {
+        session_id,
+        turn,
+        output,
+        model,
+        tool_used,
+        tokens,
+        finish_reason,
+        duration_ms,
+        calls,
+      });
+    }
+    case 'session.turn_failed.v1': {
+      const { turn, code, message, output, tokens, calls } = event.data;
+      return publicContent(TurnFailed, {
+        session_id,
+        turn,
+        code,
+        message,
+        ...(output !== undefined && { output }),
+        ...(tokens && { tokens }),
+        calls,
+      });
+    }
+    case 'session.turn_interrupted.v1': {
+      const { turn, reason, cause } = event.data;
+      return publicContent(TurnInterrupted, { session_id, turn, reason: cause ?? reason });
+    }
+    case 'session.compacted.v1': {
+      const { from_turn, up_to_turn, summary, call } = event.data;
+      const { model, tokens } = call;
+      return publicContent(SessionCompacted, {
+        session_id,
+        from_turn,
+        up_to_turn,
+        summary,
+        model,
+        tokens,
+      });
+    }
+    case 'session.described.v1': {
+      const { title, labels } = event.data;
+      return publicContent(SessionDescribed, {
+        session_id,
+        ...(title !== undefined && { title }),
+        labels: labels.map(({ name, value }) => ({ name, value })),
+      });
+    }
+    case 'session.erased.v1':
+      // The note of an operator is internal.
+      return publicContent(SessionErased, { session_id, reason: event.data.reason });
+    default:
+      return event satisfies never;
+  }
+}
+
+export const publicSessionEvents = { schemas, toPublic };

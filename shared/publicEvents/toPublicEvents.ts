@@ -4,12 +4,25 @@ import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { streamKind, streamId } from '../eventlog/streams.ts';
-import { PUBLIC_KINDS } from '../features.ts';
+import { FEATURES, PUBLIC_KINDS } from '../features.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { withErasedTexts } from './erasedTexts.ts';
-import type { PublicEvent } from './publicEvent.ts';
+import type { PublicContent, PublicEvent } from './publicEvent.ts';
 import { sha256 } from '../eventlog/hashChain.ts';
-import { toPublicContent } from './publicContent.ts';
+
+type ToPublic = (event: never, id: string) => PublicContent;
+
+/** By the type of an event, how it is published. Events of other types are internal. */
+const PUBLISHED = new Map(
+  FEATURES.flatMap((feature): [string, ToPublic][] =>
+    'publicEvents' in feature
+      ? feature.stream.events.map(({ properties: { type } }) => [
+          type.const,
+          feature.publicEvents.toPublic,
+        ])
+      : [],
+  ),
+);
 
 /**
  * W3C trace context (https://www.w3.org/TR/trace-context/). All events of one request share a trace
@@ -24,7 +37,7 @@ const traceparentOf = (requestId: string, eventId: string): string =>
  */
 function toPublicEvent(event: DomainEvent, recorded: RecordedEvent): PublicEvent | undefined {
   const key = streamId(recorded.stream);
-  const content = toPublicContent(event, key);
+  const content = PUBLISHED.get(event.type)?.(event as never, key);
   if (!content) return undefined;
   const { account_id, request_id, causation_id, recorded_at } = recorded.metadata;
   return {

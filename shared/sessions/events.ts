@@ -277,6 +277,14 @@ export const sessionEventSchemas = [
 ] as const;
 
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
+
+/**
+ * True for an event that belongs to no turn and to no prompt. Any number of them may stand between
+ * two turns. They name the last turn, except in early releases.
+ */
+export const isBesideTurns = ({ type }: { type: string }): boolean =>
+  type === 'session.described.v1';
+
 export type ForkedFrom = NonNullable<EventOf<typeof SessionStarted>['data']['forked_from']>;
 export type SessionStartedData = EventOf<typeof SessionStarted>['data'];
 /** The origin of a fork with all members, which forks recorded by this release have. */

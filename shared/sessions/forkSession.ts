@@ -1,8 +1,7 @@
 import { session } from './decider.ts';
 import type { ForkStart } from './commands.ts';
 import type { ForkPoint, SessionStartedData } from './events.ts';
-import { NO_OUTCOMES } from './turns/outcomes.ts';
-import { NO_DESCRIPTION } from './description.ts';
+import { newSessionRow } from './projection.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readFirstEvent, readPage } from '../eventlog/reading/readWhole.ts';
@@ -81,26 +80,14 @@ export async function prepareFork(
 /** The row of a new fork. */
 const newForkRow = (
   session_id: string,
-  account_id: string,
-  recorded_at: string,
-  { agent_id, forked_from: { session_id: origin, turn, revision, hash } }: ForkStart,
-): SessionRow => ({
-  session_id,
-  agent_id,
-  account_id,
-  status: 'idle',
-  turns: turn,
-  ...NO_OUTCOMES,
-  ...NO_DESCRIPTION,
+  metadata: Parameters<typeof newSessionRow>[1],
+  { forked_from: { session_id: origin, turn, revision, hash }, ...start }: ForkStart,
+): SessionRow =>
   // Members are in a fixed order, so that every response has the same bytes.
-  forked_from: { session_id: origin, turn, revision, hash },
-  fork_of: origin,
-  replay_id: null,
-  replay_of: null,
-  created_at: recorded_at,
-  updated_at: recorded_at,
-  revision: 0,
-});
+  newSessionRow(session_id, metadata, {
+    ...start,
+    forked_from: { session_id: origin, turn, revision, hash },
+  });
 
 /** The fork that an earlier attempt of the request created, if any. */
 async function findFork(
@@ -114,7 +101,7 @@ async function findFork(
   const { position, metadata } = first.recorded;
   await waitUntilVisible(context, position);
   const beginning = first.event.data as ForkStart;
-  return newForkRow(session_id, metadata.account_id, metadata.recorded_at, beginning);
+  return newForkRow(session_id, metadata, beginning);
 }
 
 async function createFork(
@@ -127,7 +114,7 @@ async function createFork(
   const command = { type: 'fork_session', ...beginning } as const;
   const { position, recorded_at } = (await handle(context, actor, target, command))!;
   await waitUntilVisible(context, position);
-  return newForkRow(session_id, actor.account_id, recorded_at, beginning);
+  return newForkRow(session_id, { account_id: actor.account_id, recorded_at }, beginning);
 }
 
 /**

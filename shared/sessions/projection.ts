@@ -1,6 +1,6 @@
 import { descriptionFromEvent, NO_DESCRIPTION } from './description.ts';
-import type { SessionEvent } from './events.ts';
-import type { RecordedEvent } from '../eventlog/event.ts';
+import type { SessionEvent, SessionStartedData } from './events.ts';
+import type { EventMetadata, RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import {
   absent,
@@ -27,6 +27,28 @@ const OUTCOME_COLUMNS = {
   'session.turn_failed.v1': 'turns_failed',
   'session.turn_interrupted.v1': 'turns_interrupted',
 } as const;
+
+/** The row of a session that has just begun. */
+export const newSessionRow = (
+  session_id: string,
+  { account_id, recorded_at }: Pick<EventMetadata, 'account_id' | 'recorded_at'>,
+  { agent_id, forked_from, replay }: SessionStartedData,
+): SessionRow => ({
+  session_id,
+  agent_id,
+  account_id,
+  status: 'idle',
+  turns: forked_from?.turn ?? 0,
+  ...NO_OUTCOMES,
+  ...NO_DESCRIPTION,
+  forked_from: forked_from ?? null,
+  fork_of: forked_from?.session_id ?? null,
+  replay_id: replay?.replay_id ?? null,
+  replay_of: replay?.session_id ?? null,
+  created_at: recorded_at,
+  updated_at: recorded_at,
+  revision: 0,
+});
 
 /** The count that the end of a turn changes. */
 function withOutcome(row: OutcomeCounts, { type }: TurnEnd): Partial<OutcomeCounts> {
@@ -57,22 +79,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
       return [
         session((row) => {
           absent(row, 'session');
-          return {
-            session_id,
-            agent_id: event.data.agent_id,
-            account_id,
-            status: 'idle',
-            turns: event.data.forked_from?.turn ?? 0,
-            ...NO_OUTCOMES,
-            ...NO_DESCRIPTION,
-            forked_from: event.data.forked_from ?? null,
-            fork_of: event.data.forked_from?.session_id ?? null,
-            replay_id: event.data.replay?.replay_id ?? null,
-            replay_of: event.data.replay?.session_id ?? null,
-            created_at: recorded_at,
-            updated_at: recorded_at,
-            revision,
-          };
+          return { ...newSessionRow(session_id, recorded.metadata, event.data), revision };
         }),
       ];
     case 'session.turn_started.v1':

@@ -50,7 +50,8 @@ async function* writeSession(
   const writer = write(row);
   for await (const records of readRecords(api, row)) {
     await yieldToEventLoop(account_id);
-    for (const record of records) yield* writer.add(record, await findAgentAt(record));
+    for (const record of records)
+      yield* writer.add(record, record.kind === 'turn' ? await findAgentAt(record) : undefined);
   }
   yield writer.end();
 }

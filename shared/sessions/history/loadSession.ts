@@ -1,6 +1,6 @@
 import { session } from '../decider.ts';
 import type { SessionCommand, SessionState } from '../commands.ts';
-import type { ForkPoint, SessionEvent } from '../events.ts';
+import { isBesideTurns, type ForkPoint, type SessionEvent } from '../events.ts';
 import { turnsFromEvents, type Summary, type Turn } from '../turns/prompt.ts';
 import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { createBackwardReader } from './readBackwards.ts';
@@ -99,7 +99,7 @@ export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promi
 
 /** True for an event before which no turn is open, and which names the last turn. */
 const namesEndedTurn = ({ event }: KeptEvent): boolean =>
-  event.type === 'session.described.v1' && event.data.last_turn !== undefined;
+  'last_turn' in event.data && event.data.last_turn !== undefined;
 
 /**
  * Tells for events of a session, newest first, whether a run needs them: those of completed turns,
@@ -113,7 +113,7 @@ function createEventFilter(): (event: KeptEvent) => boolean {
     const event = known as SessionEvent;
     const wasLast = isLast;
     isLast = false;
-    if (event.type === 'session.described.v1') return wasLast;
+    if (isBesideTurns(event)) return wasLast;
     if (!('turn' in event.data)) return true;
     const { turn } = event.data;
     lastTurn ??= turn;

@@ -5,7 +5,7 @@ import {
   type SummaryReference,
   type RecordedCalls,
 } from './requests.ts';
-import type { SessionEvent } from '../events.ts';
+import { isBesideTurns, type SessionEvent } from '../events.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { streamId, sessionStream } from '../../eventlog/streams.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
@@ -83,13 +83,10 @@ interface OwnTurn {
   revision: number | undefined;
 }
 
-/**
- * The located events without descriptions, because no prompt contains them and a session may have
- * any number of them.
- */
+/** The located events without those beside turns. */
 const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
   page.flatMap(({ recorded: { stream, revision }, event }) =>
-    event.type === 'session.described.v1'
+    isBesideTurns(event)
       ? []
       : [{ session_id: streamId(stream), revision, event: event as SessionEvent }],
   );
