@@ -32,12 +32,12 @@ const isHead = lazyValidator(lineSchema({ stream: Type.String(), revision: Count
 const isSeal = lazyValidator(Seal);
 
 /** The origin of heads, and the sha256 of their lines. */
-export type HeadsOrigin = Static<typeof Origin> & Static<typeof Seal>;
+type HeadsOrigin = Static<typeof Origin> & Static<typeof Seal>;
 
 const LINES_AT_ONCE = 1_000;
 
 /** The text of heads in parts, ordered by stream; returns its sha256. */
-export function* formatHeads(
+function* formatHeads(
   { log_id, heads }: StreamHeads,
   at: string,
 ): Generator<string, HeadsOrigin> {
@@ -74,7 +74,7 @@ const invalidHeadsError = (why: string): TurnlogError =>
  * The heads in the lines of such a text. Only when it returns their origin are the heads complete and
  * unchanged; otherwise it throws `configuration_invalid`.
  */
-export async function* parseHeads(
+async function* parseHeads(
   lines: AsyncIterable<string>,
 ): AsyncGenerator<SavedHead, HeadsOrigin> {
   const digest = createHash('sha256');

@@ -11,14 +11,14 @@ interface LaneOptions {
   slowForMs: number;
 }
 
-export interface LanePermit {
+interface LanePermit {
   /** Whether the account has had a slow task lately. */
   isSlow: boolean;
   /** Releases the permit of a task that took `ms` milliseconds. */
   release(ms: number): void;
 }
 
-export interface FairLanes {
+interface FairLanes {
   /** Waits for a permit. Throws `rate_limited`, `overloaded` or the abort reason. */
   acquire(
     accountId: string,

@@ -49,7 +49,7 @@ export interface RecordedTurnEnd {
 }
 
 /** The recorded end of a turn. Errors: those of readTurn, and `turn_not_found` for an open turn. */
-export async function readTurnEnd(
+async function readTurnEnd(
   source: TurnSource,
   lookup: TurnLookup,
 ): Promise<RecordedTurnEnd> {
