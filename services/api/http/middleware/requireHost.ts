@@ -1,20 +1,8 @@
-import type { IncomingMessage } from 'node:http';
 import type { Middleware } from 'koa';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { countHeaders } from '../requestHeaders.ts';
 
 const HOST = /^(?:\[[\w:.%~-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
-
-/**
- * Counts the headers with this name in lower case. Node keeps only the first of several, where a proxy
- * may use another one.
- */
-export function countHeaders({ rawHeaders }: IncomingMessage, name: string): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2)
-    if (rawHeaders[at]!.length === name.length && rawHeaders[at]!.toLowerCase() === name)
-      count += 1;
-  return count;
-}
 
 /**
  * Rejects several or invalid Host headers, and HTTP/1.1 without one (RFC 9112 §3.2). Node would

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
@@ -17,4 +18,16 @@ export function readLastEventId<Id>(
   throw new TurnlogError('invalid_request', `The header Last-Event-ID ${rule}.`, {
     details: { 'Last-Event-ID': { message: rule, path: 'header/Last-Event-ID' } },
   });
+}
+
+/**
+ * Counts the headers with this name in lower case. Node keeps only the first of several, where a proxy
+ * may use another one.
+ */
+export function countHeaders({ rawHeaders }: IncomingMessage, name: string): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2)
+    if (rawHeaders[at]!.length === name.length && rawHeaders[at]!.toLowerCase() === name)
+      count += 1;
+  return count;
 }
