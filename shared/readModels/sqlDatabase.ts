@@ -33,10 +33,7 @@ export interface Query {
 }
 
 /** Reads a page; the parameters are those of the listing's `where`. */
-type ReadPageOf<Row> = (
-  parameters: readonly Parameter[],
-  page: KeyedPage,
-) => Promise<PageOf<Row>>;
+type ReadPageOf<Row> = (parameters: readonly Parameter[], page: KeyedPage) => Promise<PageOf<Row>>;
 
 /** A row and a page of rows that belong to it. */
 interface RowWithPage<Row, Paged> {
