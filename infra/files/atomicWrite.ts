@@ -7,7 +7,7 @@ import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 const AT_A_TIME = 16;
 
 /** A file to write. */
-export interface FileWrite {
+interface FileWrite {
   /** Absolute. */
   path: string;
   bytes: Uint8Array | string;

@@ -11,7 +11,7 @@ const MAX_PARKED = 1_000;
 const SHOWN = 5;
 
 /** An event with its message and topic. */
-export interface AddressedEvent {
+interface AddressedEvent {
   event: PublicEvent;
   topic: string;
   message: TextMessage;

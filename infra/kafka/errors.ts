@@ -7,7 +7,7 @@ import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogErr
 const FENCED = /^INVALID_PRODUCER_EPOCH$|^Unknown error code 90$/;
 
 /** The subject of a call, if the caller knows it; Kafka's own errors don't name it. */
-export interface CallSubject {
+interface CallSubject {
   topic?: string;
   transactionalId?: string;
   /** Describes the message: event and size. */

@@ -43,7 +43,7 @@ export interface ProviderReply {
   body: AnswerOrError;
 }
 
-export interface AttemptOptions {
+interface AttemptOptions {
   /** The account of the call, and what receives the text of a streamed answer as it arrives. */
   caller: ModelCaller;
   signal?: AbortSignal | null | undefined;

@@ -19,7 +19,7 @@ export interface ProviderQuirks {
 }
 
 /** The form of requests to a model. */
-export interface ModelForm extends RequestForm {
+interface ModelForm extends RequestForm {
   /** False if the server does not accept the field, which is in no recorded request. */
   stream_options?: boolean;
 }

@@ -22,7 +22,7 @@ export interface GuardOptions {
   ca?: string;
 }
 
-export interface GuardedRequest {
+interface GuardedRequest {
   url: string;
   method: 'GET' | 'POST';
   /** Go to each server that a redirect leads to: no secrets where redirects are followed. */
@@ -37,7 +37,7 @@ export interface GuardedAnswer extends HttpResponse {
 }
 
 /** Fetches a URL from an untrusted source. */
-export type GuardedFetch = (request: GuardedRequest, signal: AbortSignal) => Promise<GuardedAnswer>;
+type GuardedFetch = (request: GuardedRequest, signal: AbortSignal) => Promise<GuardedAnswer>;
 
 /**
  * Resolves with the addresses of a name, or with none where the name servers know none. Throws
@@ -92,7 +92,7 @@ async function addressesOf(hostname: string, resolve: Resolve): Promise<string[]
 const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 
 /** Parses a URL: http or https, any port, no credentials. Throws `web_refused` with the reason. */
-export function checkUrl(text: string, base?: URL): URL {
+function checkUrl(text: string, base?: URL): URL {
   if (text.length > LIMITS.web.urlChars)
     throw webRefused(`is longer than ${LIMITS.web.urlChars} characters`);
   const url = URL.parse(text, base?.href);

@@ -42,7 +42,7 @@ async function readBody(stream: Readable, encoding: string, bytes: number): Prom
 }
 
 /** A request to one server. */
-export interface HttpRequest {
+interface HttpRequest {
   url: URL;
   /** The checked addresses. The connection goes to no other address. */
   addresses: readonly string[];

@@ -15,7 +15,7 @@ import { compressResponses } from './http/middleware/compressed.ts';
 import { answerErrors, createPathSuggestion } from './http/middleware/errors.ts';
 import { securityHeaders } from './http/middleware/headers.ts';
 import { requestId } from './http/middleware/requestId.ts';
-import { requireHost } from './http/middleware/requireHost.ts';
+import { requireHost } from './http/requestHeaders.ts';
 import { presentHealth } from './health/presenter.ts';
 import { createRouter } from './http/router.ts';
 import { apiFeatures, errorPresenter, routes } from './features.ts';

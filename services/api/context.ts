@@ -45,7 +45,7 @@ export interface TransparencyLogContext {
 }
 
 /** The events of accounts as the API serves them. */
-export interface FeedContext {
+interface FeedContext {
   feed: AccountFeed;
   /** Permits of the clients that follow the feed. */
   followers: PermitPool;

@@ -23,7 +23,7 @@ interface Principal {
  * The principal of a valid key or chat token. For one that is not valid, only the id of the matching
  * key, if any.
  */
-export interface Authentication {
+interface Authentication {
   principal: Principal | undefined;
   key_id: string | undefined;
 }

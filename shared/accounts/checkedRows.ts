@@ -28,7 +28,7 @@ interface KnownAccount extends StreamRows {
 }
 
 /** Checks rows of accounts and API keys against the log. */
-export interface AccountRowChecks {
+interface AccountRowChecks {
   /**
    * Resolves with the key as the log has it: revoked where the log says so and the row does not yet.
    * Rejects with `read_model_damaged` for a row that no event explains, `store_unavailable`.

@@ -47,7 +47,7 @@ export async function openAccount(
 }
 
 /** What a new key may do, and for how long. */
-export interface KeyGrant {
+interface KeyGrant {
   name: string;
   scopes: readonly Scope[];
   /** Milliseconds since the epoch; null for a key that does not expire. */

@@ -71,14 +71,14 @@ export const scopesOf = (key: RecordedScopes): Scope[] => [
   ...(key.management_scopes ?? []),
 ];
 
-export const AccountOpened = eventSchema(
+const AccountOpened = eventSchema(
   'account.opened.v1',
   { name: ProtectedTextSchema() },
   'An account was opened',
 );
-export const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
-export const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
-export const KeyRotated = eventSchema(
+const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issued');
+const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
+const KeyRotated = eventSchema(
   'account.key_rotated.v1',
   { key_id: Key.key_id, replaced_by: Key.key_id, expires_at: Instant },
   'An API key was replaced by another one, and expires',
@@ -89,7 +89,7 @@ export const MAX_COUNT = 999_999_999_999_999;
 const AtLeastOne = Type.Optional(Type.Integer({ minimum: 1 }));
 /** 0 for no quota. */
 const Quota = Type.Optional(Type.Integer({ minimum: 0, maximum: MAX_COUNT }));
-export const LimitsSet = eventSchema(
+const LimitsSet = eventSchema(
   'account.limits_set.v1',
   {
     runs: AtLeastOne,
@@ -106,17 +106,17 @@ export const LimitsSet = eventSchema(
 
 /** At most a hundred years, because a longer period could exceed the range of dates. */
 const Days = Type.Optional(Type.Integer({ minimum: 1, maximum: 36_500 }));
-export const RetentionSet = eventSchema(
+const RetentionSet = eventSchema(
   'account.retention_set.v1',
   { minimum_days: Days, maximum_days: Days },
   'How long sessions are kept was set, from their last event on: both bounds; what is absent is no bound',
 );
-export const HoldSet = eventSchema(
+const HoldSet = eventSchema(
   'account.hold_set.v1',
   { held: Type.Boolean(), reason: Type.Optional(Type.String({ maxLength: 256 })) },
   'A legal hold began or ended: while it lasts nothing of the account is erased',
 );
-export const AccountErased = eventSchema(
+const AccountErased = eventSchema(
   'account.erased.v1',
   AccountErasure.properties,
   'An account was closed for good, its keys revoked; all that it owns is erased',

@@ -98,7 +98,7 @@ async function issuedBefore(
   return row && { row, api_key: null };
 }
 
-export interface KeyInput {
+interface KeyInput {
   name: string;
   scopes: readonly Scope[];
   expires_in_seconds?: number;
@@ -151,7 +151,7 @@ export function issueManagedKey(
   });
 }
 
-export interface RotationInput {
+interface RotationInput {
   /** Of the key that is replaced. */
   key_id: string;
   overlap_seconds?: number;

@@ -1,7 +1,7 @@
 import type { Decider } from '../domain/decider.ts';
 import type { Audited, AuditEvent } from './events.ts';
 
-export interface AuditCommand {
+interface AuditCommand {
   type: 'note';
   audited: Audited;
 }

@@ -2,9 +2,9 @@ import { Type } from 'typebox';
 import { eventSchema, type EventOf } from '../domain/schema.ts';
 
 /** Actions recorded in an account's audit: reading, proving, exporting and erasing events. */
-export const AUDITED_ACTIONS = ['read', 'proof', 'export', 'erase'] as const;
+const AUDITED_ACTIONS = ['read', 'proof', 'export', 'erase'] as const;
 
-export const AccountAudited = eventSchema(
+const AccountAudited = eventSchema(
   'account.audited.v1',
   {
     action: Type.Enum(AUDITED_ACTIONS),

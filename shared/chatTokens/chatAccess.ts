@@ -81,7 +81,7 @@ export async function requireChatAccess(
 }
 
 /** The grant to request: all sessions of an end user with an agent, or one session. */
-export interface ChatTokenInput {
+interface ChatTokenInput {
   agent_id: string;
   user: string;
   session_id?: string | undefined;

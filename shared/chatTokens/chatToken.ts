@@ -20,12 +20,12 @@ export interface ChatGrant {
 }
 
 /** The grant of a token, and the API key that issued it. */
-export interface ChatClaims extends ChatGrant {
+interface ChatClaims extends ChatGrant {
   key_id: string;
 }
 
 /** A token whose MAC is not verified yet. */
-export interface PresentedChatToken {
+interface PresentedChatToken {
   claims: ChatClaims;
   signed: string;
   mac: Buffer;

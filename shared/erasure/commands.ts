@@ -9,7 +9,7 @@ import { isOwnStream } from './ownedStreams.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
 
 /** Dependencies of erasures by clients. The caches are those of this process. */
-export type EraseContext = CommandContext &
+type EraseContext = CommandContext &
   Pick<RunContext, 'runState' | 'cachedRows'> &
   Pick<ErasureContext, 'judge'>;
 

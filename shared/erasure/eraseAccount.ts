@@ -33,7 +33,7 @@ export interface AccountContext extends ErasureContext {
 }
 
 /** What the erasure has covered so far. */
-export interface AccountProgress {
+interface AccountProgress {
   sessions: number;
   agents: number;
   webhooks: number;

@@ -10,7 +10,7 @@ import { eraseAccount, type AccountContext } from './eraseAccount.ts';
 import { eraseWithReplays, type ReplaysContext } from './eraseWithReplays.ts';
 import { parseErasureReason } from './eraseStream.ts';
 
-export interface FinishContext extends AccountContext, Pick<ReplaysContext, 'replaysAt'> {
+interface FinishContext extends AccountContext, Pick<ReplaysContext, 'replaysAt'> {
   logger: Pick<Logger, 'warn'>;
 }
 
@@ -34,7 +34,7 @@ interface Attempts {
 }
 
 /** Why erasures are still unfinished. */
-export interface UnfinishedErasures {
+interface UnfinishedErasures {
   count: number;
   reason: string;
 }

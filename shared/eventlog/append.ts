@@ -49,7 +49,7 @@ export function chainEvents(
 }
 
 /** Sealed events, at least one, of the same author and time. */
-export interface AuthoredEvents {
+interface AuthoredEvents {
   events: readonly NewEvent[];
   authorship: Authorship;
   /** The key that sealed the texts of the events; undefined for events without texts. */

@@ -41,7 +41,7 @@ export const cursorOf = ({ position, log_id, event_id, event_hash }: Checkpoint)
 export const isCursor = (text: string): boolean => FORM.test(text);
 
 /** The error for a cursor that the log has never contained. */
-export const positionUnknown = (): TurnlogError =>
+const positionUnknown = (): TurnlogError =>
   new TurnlogError(
     'position_unknown',
     'The log holds nothing at that position: it is of another log, or of what a restored log has lost. Begin anew, and know what you have by the ids of events.',

@@ -63,7 +63,7 @@ interface Following {
   latest: { place: FeedPosition | undefined; caughtUp: boolean };
 }
 
-export interface LiveFeed {
+interface LiveFeed {
   /** Follows the log at least until `leave` is called. */
   join(): { leave(): void };
   /** The events of an account after a position; undefined when they must be read from the log. */

@@ -18,7 +18,7 @@ export type CallOutcome = 'success' | 'failure' | 'given_up';
 export type RunOutcome = 'completed' | 'failed' | 'interrupted';
 
 /** Whether most of a long step was the garbage collector's. */
-export type StepCause = 'code' | 'garbage_collection';
+type StepCause = 'code' | 'garbage_collection';
 
 /** A format that Prometheus reads. */
 export type MetricsFormat = 'text' | 'openmetrics';

@@ -15,7 +15,7 @@ export interface DeadInstance {
 }
 
 /** The list at one moment. */
-export interface InstanceList {
+interface InstanceList {
   /** By the list's clock, in milliseconds since the epoch. */
   now: number;
   /** All registered instances, alive or dead. */

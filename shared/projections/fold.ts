@@ -11,7 +11,7 @@ import { isAddition, isRemoval, isRowChange, type FindRow, type RowKey } from '.
 import { countStored } from '../storage/projection.ts';
 import { addUsage } from '../usage/addUsage.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
-import type { AnyRemoval, AnyRowChange, Change } from './project.ts';
+import type { AnyRemoval, AnyRowChange } from './project.ts';
 
 const byTable = <Value>(valueOf: () => Value): Record<TableName, Value> =>
   Object.fromEntries(tableNames.map((table) => [table, valueOf()])) as Record<TableName, Value>;
@@ -55,15 +55,20 @@ interface Pending {
   row: Rows[FollowedTable];
 }
 
+/** True when the row of a change has already seen this revision. */
+function hasSeen(rows: RowMaps, { table, key }: AnyRowChange, revision: number): boolean {
+  const row = rows[table].get(rowId(key));
+  return row !== undefined && row.revision >= revision;
+}
+
 /** The changed row; undefined when it has already seen the event or does not change. */
 function changed(rows: RowMaps, change: AnyRowChange, revision: number): Pending | undefined {
+  if (hasSeen(rows, change, revision)) return undefined;
   const id = rowId(change.key);
-  const row = rows[change.table].get(id);
-  if (row && row.revision >= revision) return undefined;
   const apply = change.change as (
     row: Rows[FollowedTable] | undefined,
   ) => Rows[FollowedTable] | undefined;
-  const next = apply(row);
+  const next = apply(rows[change.table].get(id));
   return next && { table: change.table, id, row: next };
 }
 
@@ -74,16 +79,6 @@ export const put = (
 ): void => {
   (maps[table] as Map<string, Rows[TableName]>).set(id, row);
 };
-
-/**
- * True when the row of the stream, which every event changes first, has already seen this revision.
- * Applying the event again would restore rows that were removed since.
- */
-function hasSeen(rows: RowMaps, [first]: readonly Change[], revision: number): boolean {
-  if (!first || !isRowChange(first)) return false;
-  const row = rows[first.table].get(rowId(first.key));
-  return row !== undefined && row.revision >= revision;
-}
 
 function remove(maps: RowMaps, { table, owner }: AnyRemoval): void {
   const rows = maps[table] as Map<string, Record<string, unknown>>;
@@ -139,7 +134,10 @@ export function fold(
         erased.push(stream);
         parked.delete(stream);
       }
-      if (hasSeen(rows, changes, revision)) continue;
+      // Every event changes the row of its stream first. Applying an event again would restore rows
+      // that were removed since.
+      const [first] = changes;
+      if (first && isRowChange(first) && hasSeen(rows, first, revision)) continue;
       for (const change of changes) {
         if (!isRemoval(change)) continue;
         removals.push(change);

@@ -1,6 +1,6 @@
-import { Type, type Static } from 'typebox';
-import type { AgentConfiguration, AgentEvent } from '../agents/events.ts';
-import { ERASED_TEXTS, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
+import { Type } from 'typebox';
+import type { AgentEvent } from '../agents/events.ts';
+import { ERASED_TEXTS, pick, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
 
 const ResponseFormat = Type.Object(
   {
@@ -70,31 +70,20 @@ const AgentErased = publicSchema(
 
 const schemas = [AgentCreated, AgentUpdated, AgentDeleted, AgentErased] as const;
 
-const agentData = (
-  agent_id: string,
-  { name, instruction, model, tool, component, parameters }: AgentConfiguration,
-): Static<(typeof AgentCreated)['data']> => ({
-  agent_id,
-  name,
-  instruction,
-  model,
-  ...(tool !== undefined && { tool }),
-  component,
-  ...(parameters && { parameters }),
-});
+const FIELDS = ['name', 'instruction', 'model', 'tool', 'component', 'parameters'] as const;
 
 /**
- * The public content of an agent's event. Fields are copied one by one, so that a new field is not
+ * The public content of an agent's event. Fields are named one by one, so that a new field is not
  * published without an explicit decision.
  */
 function toPublic(event: AgentEvent, agent_id: string): PublicContentOf<(typeof schemas)[number]> {
   switch (event.type) {
     case 'agent.created.v1':
-      return publicContent(AgentCreated, agentData(agent_id, event.data));
+      return publicContent(AgentCreated, { agent_id, ...pick(event.data, FIELDS) });
     case 'agent.updated.v1':
-      return publicContent(AgentUpdated, agentData(agent_id, event.data));
+      return publicContent(AgentUpdated, { agent_id, ...pick(event.data, FIELDS) });
     case 'agent.deleted.v1':
-      return publicContent(AgentDeleted, agentData(agent_id, event.data));
+      return publicContent(AgentDeleted, { agent_id, ...pick(event.data, FIELDS) });
     case 'agent.erased.v1':
       return publicContent(AgentErased, { agent_id, reason: event.data.reason });
     default:

@@ -56,3 +56,12 @@ export const publicContent = <Name extends string, Data extends TObject>(
   { type, channel }: { type: Name; channel: Channel; data: Data },
   data: Static<Data>,
 ) => ({ type, channel, data });
+
+/** The named fields of an object that are set, in this order. */
+export const pick = <Fields extends object, const Name extends keyof Fields>(
+  fields: Fields,
+  names: readonly Name[],
+): Pick<Fields, Name> =>
+  Object.fromEntries(
+    names.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])),
+  ) as Pick<Fields, Name>;

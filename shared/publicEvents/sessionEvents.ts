@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { INSTANT, Tokens as RecordedTokens } from '../domain/schema.ts';
 import type { SessionEvent } from '../sessions/events.ts';
-import { ERASED_TEXTS, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
+import { ERASED_TEXTS, pick, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
 
 const session_id = Type.String();
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
@@ -199,112 +199,57 @@ const schemas = [
 ] as const;
 
 /**
- * The public content of a session's event. Fields are copied one by one, so that a new field is not
+ * The public content of a session's event. Fields are named one by one, so that a new field is not
  * published without an explicit decision.
  */
-function toPublic(
-  event: SessionEvent,
-  session_id: string,
-): PublicContentOf<(typeof schemas)[number]> {
+function toPublic(event: SessionEvent, id: string): PublicContentOf<(typeof schemas)[number]> {
+  const key = { session_id: id };
   switch (event.type) {
     case 'session.started.v1': {
       const { agent_id, forked_from } = event.data;
       return publicContent(SessionStarted, {
-        session_id,
+        ...key,
         agent_id,
-        ...(forked_from && {
-          forked_from: { session_id: forked_from.session_id, turn: forked_from.turn },
-        }),
+        ...(forked_from && { forked_from: pick(forked_from, ['session_id', 'turn']) }),
       });
     }
     case 'session.turn_started.v1': {
-      const { turn, input, model, agent_revision, deadline } = event.data;
-      return publicContent(TurnStarted, {
-        session_id,
-        turn,
-        input,
-        model,
-        agent_revision,
-        deadline,
-      });
+      const fields = ['turn', 'input', 'model', 'agent_revision', 'deadline'] as const;
+      return publicContent(TurnStarted, { ...key, ...pick(event.data, fields) });
     }
     case 'session.tool_called.v1': {
-      const {
-        turn,
-        round,
-        call_id,
-        tool,
-        arguments: text,
-        result,
-        is_error,
-        duration_ms,
-      } = event.data;
-      return publicContent(ToolCalled, {
-        session_id,
-        turn,
-        round,
-        call_id,
-        tool,
-        arguments: text,
-        result,
-        is_error,
-        duration_ms,
-      });
+      const call = ['turn', 'round', 'call_id', 'tool', 'arguments'] as const;
+      const outcome = ['result', 'is_error', 'duration_ms'] as const;
+      return publicContent(ToolCalled, { ...key, ...pick(event.data, [...call, ...outcome]) });
     }
     case 'session.turn_completed.v1': {
-      const { turn, output, model, tool_used, tokens, finish_reason, duration_ms, calls } =
-        event.data;
-      return publicContent(TurnCompleted, {
-        session_id,
-        turn,
-        output,
-        model,
-        tool_used,
-        tokens,
-        finish_reason,
-        duration_ms,
-        calls,
-      });
+      const answer = ['turn', 'output', 'model', 'tool_used', 'tokens', 'finish_reason'] as const;
+      const calls = ['duration_ms', 'calls'] as const;
+      return publicContent(TurnCompleted, { ...key, ...pick(event.data, [...answer, ...calls]) });
     }
     case 'session.turn_failed.v1': {
-      const { turn, code, message, output, tokens, calls } = event.data;
-      return publicContent(TurnFailed, {
-        session_id,
-        turn,
-        code,
-        message,
-        ...(output !== undefined && { output }),
-        ...(tokens && { tokens }),
-        calls,
-      });
+      const fields = ['turn', 'code', 'message', 'output', 'tokens', 'calls'] as const;
+      return publicContent(TurnFailed, { ...key, ...pick(event.data, fields) });
     }
     case 'session.turn_interrupted.v1': {
-      const { turn, reason, cause } = event.data;
-      return publicContent(TurnInterrupted, { session_id, turn, reason: cause ?? reason });
+      const { turn: number, reason, cause } = event.data;
+      return publicContent(TurnInterrupted, { ...key, turn: number, reason: cause ?? reason });
     }
-    case 'session.compacted.v1': {
-      const { from_turn, up_to_turn, summary, call } = event.data;
-      const { model, tokens } = call;
+    case 'session.compacted.v1':
       return publicContent(SessionCompacted, {
-        session_id,
-        from_turn,
-        up_to_turn,
-        summary,
-        model,
-        tokens,
+        ...key,
+        ...pick(event.data, ['from_turn', 'up_to_turn', 'summary']),
+        ...pick(event.data.call, ['model', 'tokens']),
       });
-    }
-    case 'session.described.v1': {
-      const { title, labels } = event.data;
+    case 'session.described.v1':
       return publicContent(SessionDescribed, {
-        session_id,
-        ...(title !== undefined && { title }),
-        labels: labels.map(({ name, value }) => ({ name, value })),
+        ...key,
+        ...pick(event.data, ['title']),
+        labels: event.data.labels.map((label) => pick(label, ['name', 'value'])),
       });
-    }
     case 'session.erased.v1':
       // The note of an operator is internal.
-      return publicContent(SessionErased, { session_id, reason: event.data.reason });
+      return publicContent(SessionErased, { ...key, reason: event.data.reason });
     default:
       return event satisfies never;
   }

@@ -33,13 +33,10 @@ export interface Query {
 }
 
 /** Reads a page; the parameters are those of the listing's `where`. */
-export type ReadPageOf<Row> = (
-  parameters: readonly Parameter[],
-  page: KeyedPage,
-) => Promise<PageOf<Row>>;
+type ReadPageOf<Row> = (parameters: readonly Parameter[], page: KeyedPage) => Promise<PageOf<Row>>;
 
 /** A row and a page of rows that belong to it. */
-export interface RowWithPage<Row, Paged> {
+interface RowWithPage<Row, Paged> {
   row: Row;
   page: PageOf<Paged>;
 }

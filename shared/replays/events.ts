@@ -58,13 +58,13 @@ const Settings = {
   checks: Type.Optional(ProtectedTextSchema({ description: 'The checks of its turns, as JSON' })),
 };
 
-export const ReplayStarted = eventSchema(
+const ReplayStarted = eventSchema(
   'replay.started.v1',
   { sessions: Type.Array(SessionToReplay), ...Settings },
   'Recorded sessions are to be run again, with these settings',
 );
 
-export const ReplaySessionStarted = eventSchema(
+const ReplaySessionStarted = eventSchema(
   'replay.session_started.v1',
   { session_id: Type.String(), replay_session_id: Type.String() },
   'A session is replayed from now on, in a session of its own',
@@ -152,14 +152,14 @@ export const TurnComparison = Type.Object(
 );
 export type TurnComparison = Static<typeof TurnComparison>;
 
-export const ReplayTurnsCompared = eventSchema(
+const ReplayTurnsCompared = eventSchema(
   'replay.turns_compared.v1',
   { session_id: Type.String(), turns: Type.Array(TurnComparison) },
   'Turns of a session were replayed and compared with what was recorded',
 );
 
-export const SESSION_ENDS = ['completed', 'stopped', 'failed'] as const;
-export const ReplaySessionEnded = eventSchema(
+const SESSION_ENDS = ['completed', 'stopped', 'failed'] as const;
+const ReplaySessionEnded = eventSchema(
   'replay.session_ended.v1',
   {
     session_id: Type.String(),
@@ -175,14 +175,14 @@ export const ReplaySessionEnded = eventSchema(
   'Nothing more of a session is replayed',
 );
 
-export const REPLAY_ENDS = ['completed', 'cancelled', 'budget_exhausted', 'failed'] as const;
-export const ReplayEndedSchema = eventSchema(
+const REPLAY_ENDS = ['completed', 'cancelled', 'budget_exhausted', 'failed'] as const;
+const ReplayEndedSchema = eventSchema(
   'replay.ended.v1',
   { status: Type.Enum(REPLAY_ENDS), code: Type.Optional(Type.String()) },
   'A replay has ended: nothing more is begun',
 );
 
-export const ReplayErased = eventSchema(
+const ReplayErased = eventSchema(
   'replay.erased.v1',
   Erasure.properties,
   'The texts of a replay were erased: nothing follows in its stream',

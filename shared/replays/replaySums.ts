@@ -3,7 +3,7 @@ import type { Tokens } from '../domain/schema.ts';
 import { sumCosts, type Cost } from '../usage/cost.ts';
 
 /** Totals of turns. */
-export interface TurnTotals {
+interface TurnTotals {
   tokens: Tokens;
   duration_ms: number;
   /** Cost of the turns with a known cost; null if there are none. */

@@ -27,7 +27,7 @@ const plain = (value: unknown): string =>
   typeof value === 'string' ? value : (JSON.stringify(value) ?? '');
 
 /** A text, or a mark in place of one that is not disclosed. */
-export function shownText(value: unknown): HtmlPiece {
+function shownText(value: unknown): HtmlPiece {
   if (!isText(value)) return html`<pre dir="auto">${START}${plain(value)}</pre>`;
   const { sha256, text, erased } = value;
   if (text !== undefined) return html`<pre dir="auto">${START}${text}</pre>`;

@@ -14,7 +14,7 @@ import { parseNote } from '../transparency/tlog/note.ts';
 import type { ReportedEvent } from './eventSection.ts';
 import { renderReport, type ReportSource } from './report.ts';
 
-export interface ReportStores extends StreamSource {
+interface ReportStores extends StreamSource {
   store: StreamSource['store'] & Pick<ProtectedStore, 'keys'>;
   tiles: TileReader;
 }

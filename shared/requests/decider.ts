@@ -9,7 +9,7 @@ export interface RequestCommand {
   content_hmac: string;
 }
 
-export type RequestState = { status: 'none' } | ({ status: 'begun' } & RequestBegunData);
+type RequestState = { status: 'none' } | ({ status: 'begun' } & RequestBegunData);
 
 /**
  * An idempotent request. The first attempt fixes its content and the ids it creates. Later attempts

@@ -20,7 +20,7 @@ const Reserved = Type.Object(
   { description: 'What the first try fixed for every later one' },
 );
 
-export const RequestBegun = eventSchema(
+const RequestBegun = eventSchema(
   'request.begun.v1',
   {
     operation: Type.String({ description: 'The operation of the API' }),

@@ -45,7 +45,7 @@ export interface Claim<Prepared = unknown> {
 }
 
 /** Reserved by the first attempt for later ones, and prepared for its own use. */
-export interface Reservation<Prepared> {
+interface Reservation<Prepared> {
   reserved: Reserved;
   prepared?: Prepared;
 }

@@ -1,13 +1,13 @@
 import type { Decider } from '../domain/decider.ts';
 import type { LogEvent } from './events.ts';
 
-export type LogCommand =
+type LogCommand =
   | { type: 'accept_restore'; replaces: readonly string[]; reason: string }
   | { type: 'declare_tree'; origin: string; vkeys: readonly string[] }
   | { type: 'replace_tree'; reason: string };
 
 /** The declared keys of each tree, by its origin; the newest declaration counts. */
-export type DeclaredKeys = Readonly<Record<string, readonly string[]>>;
+type DeclaredKeys = Readonly<Record<string, readonly string[]>>;
 
 /** The log's own stream: deliberate restores, and the trees that were signed over the log. */
 export const log: Decider<LogCommand, DeclaredKeys, LogEvent> = {

@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { eventSchema, type EventOf } from '../domain/schema.ts';
 
-export const RestoreAccepted = eventSchema(
+const RestoreAccepted = eventSchema(
   'log.restore_accepted.v1',
   {
     replaces: Type.Array(Type.String(), {
@@ -13,7 +13,7 @@ export const RestoreAccepted = eventSchema(
   'An operator declared the log, which is not what its followers knew, to be the one to follow',
 );
 
-export const TreeDeclared = eventSchema(
+const TreeDeclared = eventSchema(
   'log.tree_declared.v1',
   {
     origin: Type.String({ description: 'The origin of the checkpoints of the tree' }),
@@ -25,7 +25,7 @@ export const TreeDeclared = eventSchema(
   'The log is signed from now on under this origin and with these keys. Appended before the first checkpoint of the tree is signed, and again when keys were added',
 );
 
-export const TreeReplaced = eventSchema(
+const TreeReplaced = eventSchema(
   'log.tree_replaced.v1',
   {
     replaces: Type.Array(Type.String(), {

@@ -55,7 +55,7 @@ interface IndexState {
 }
 
 /** A page of a search, and how far the index is if it did not include all turns in time. */
-export type SearchPage = PageOf<ListedSession> & { index?: IndexLag };
+type SearchPage = PageOf<ListedSession> & { index?: IndexLag };
 
 /** The state of the index for the turns of an account that were visible when a search began. */
 async function readIndexState(

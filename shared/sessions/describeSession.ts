@@ -49,7 +49,7 @@ interface FoundSession extends LoadedSession {
 }
 
 /** The session to describe. */
-export interface DescribedSession {
+interface DescribedSession {
   session_id: string;
   /** The revisions that the client accepts (If-Match); any if absent. */
   expected?: readonly number[] | undefined;

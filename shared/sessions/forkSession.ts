@@ -17,7 +17,7 @@ import { readOrigins, requireMatchingForkPoint } from './history/origins.ts';
 import { newStreamTarget } from '../commandHandling/targetStream.ts';
 
 /** The session to fork, and the turn after which to fork it. */
-export interface ForkInput {
+interface ForkInput {
   session_id: string;
   at_turn: number;
 }

@@ -10,7 +10,7 @@ import type { AppendPurpose } from './appendPurpose.ts';
 import { exceededQuota, QUOTA_NAMES, quotaError, type Quotas } from './quotaRules.ts';
 
 /** An append that was admitted. One of its functions must be called when it ends. */
-export interface Admission {
+interface Admission {
   appended: (position: Position) => void;
   failed: () => void;
 }

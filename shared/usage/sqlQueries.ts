@@ -8,7 +8,7 @@ export type UsageCounts = Pick<UsageRow, (typeof USAGE_COUNTS)[number]>;
 export type UsageKey = readonly string[];
 
 /** Rows to add up, and columns to group them by. */
-export interface UsageSlice {
+interface UsageSlice {
   /** Exclusive start. */
   after: UsageKey;
   /** The last day, inclusive. */
@@ -22,7 +22,7 @@ export interface UsageSlice {
 /** Sums, and the columns by which they are grouped. */
 export type UsageSum = UsageCounts & Partial<Pick<UsageRow, UsageColumn>>;
 
-export interface SlicedUsage {
+interface SlicedUsage {
   sums: UsageSum[];
   /** Where the next slice starts; undefined after the last one. */
   next: UsageKey | undefined;

@@ -18,7 +18,7 @@ import type { WebhookContext } from './createWebhook.ts';
 import { requireWebhookUrl } from './webhookUrl.ts';
 
 /** A merge patch (RFC 7396) of a webhook, which is enabled by default. */
-export type WebhookPatch = Omit<WebhookChange, 'enabled'> & { enabled?: boolean | null };
+type WebhookPatch = Omit<WebhookChange, 'enabled'> & { enabled?: boolean | null };
 
 /** The webhook to change. */
 export interface ChangedWebhook {

@@ -20,7 +20,7 @@ export type WebhookCommand =
   | { type: 'delete_webhook' }
   | ({ type: 'erase_webhook' } & Erasure);
 
-export type WebhookState =
+type WebhookState =
   | { status: 'none' | 'deleted' | 'erased' }
   | { status: 'enabled' | 'disabled'; settings: WebhookSettings };
 

@@ -9,12 +9,12 @@ const Settings = {
   types: Type.Optional(Type.Array(Type.String())),
 };
 
-export const WebhookCreated = eventSchema(
+const WebhookCreated = eventSchema(
   'webhook.created.v1',
   { ...Settings, secret: ProtectedTextSchema() },
   'A webhook was created; the secret that signs its messages, as Standard Webhooks writes it',
 );
-export const WebhookChanged = eventSchema(
+const WebhookChanged = eventSchema(
   'webhook.changed.v1',
   { ...Settings, enabled: Type.Optional(Type.Boolean()) },
   'A webhook was changed; all its settings after the change. Early releases did not record whether it is enabled',
@@ -23,7 +23,7 @@ export const WebhookChanged = eventSchema(
 /** The unchanged settings, so that a change need not read earlier events. Absent in early releases. */
 const SameSettings = { url: Type.Optional(ProtectedTextSchema()), types: Settings.types };
 
-export const WebhookEnabled = eventSchema(
+const WebhookEnabled = eventSchema(
   'webhook.enabled.v1',
   SameSettings,
   'A webhook that was disabled goes on from where it was',
@@ -33,13 +33,13 @@ export const WebhookEnabled = eventSchema(
  * Why a webhook is disabled: on request, after a day of failures, or because the receiver is gone.
  */
 export const DISABLED_REASONS = ['request', 'failing', 'gone'] as const;
-export const WebhookDisabled = eventSchema(
+const WebhookDisabled = eventSchema(
   'webhook.disabled.v1',
   { ...SameSettings, reason: Type.Enum(DISABLED_REASONS) },
   'Nothing is sent to a webhook until it is enabled again',
 );
-export const WebhookDeleted = eventSchema('webhook.deleted.v1', {}, 'A webhook was deleted');
-export const WebhookErased = eventSchema(
+const WebhookDeleted = eventSchema('webhook.deleted.v1', {}, 'A webhook was deleted');
+const WebhookErased = eventSchema(
   'webhook.erased.v1',
   Erasure.properties,
   'The address and the secret of a webhook were erased: nothing follows in its stream',

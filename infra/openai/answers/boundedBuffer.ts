@@ -12,7 +12,7 @@ export interface AnswerMemory {
 }
 
 /** Collects a body as it arrives. */
-export interface BoundedBuffer {
+interface BoundedBuffer {
   /** Keeps as much of the chunk as fits. Returns false when the chunk exceeds the limit. */
   add(chunk: Buffer): boolean;
   isFull(): boolean;

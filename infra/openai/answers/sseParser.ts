@@ -5,7 +5,7 @@ const CR = 0x0d;
 const DATA = 'data:';
 
 /** Parses the data of server-sent events as bytes arrive. */
-export interface SseParser {
+interface SseParser {
   /**
    * Calls `onData` with the data of each complete event until it returns `stop`. Returns `full` if
    * a line exceeds its limit, and `no_room` if all answers together exceed theirs.

@@ -153,7 +153,7 @@ function streamError(error: unknown): TurnlogError {
 }
 
 /** What receives the text of an answer, and its reasoning, as they arrive. */
-export interface StreamListeners {
+interface StreamListeners {
   onText: (text: string) => void;
   onReasoning?: ((text: string) => void) | undefined;
 }

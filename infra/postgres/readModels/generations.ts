@@ -37,7 +37,7 @@ type Numbered = Pick<Version, 'number'>;
 // calling role needs no right to do so.
 
 /** Drops one generation of a version, if it exists. */
-export const dropGeneration = (client: Client, { number }: Numbered, role: Role) =>
+const dropGeneration = (client: Client, { number }: Numbered, role: Role) =>
   client.query('SELECT turnlog.drop_generation($1, $2)', [number, role]);
 
 const moveGeneration = (client: Client, { number }: Numbered, [from, to]: [Role, Role]) =>

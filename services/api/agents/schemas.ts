@@ -46,7 +46,7 @@ export const ResponseFormat = Type.Union([PlainFormat, SchemaFormat], {
 });
 
 /** Parameters of model requests, in the body of an agent and in its configuration. */
-export const parameterFields = {
+const parameterFields = {
   temperature: Type.Optional(
     Type.Number({
       minimum: 0,

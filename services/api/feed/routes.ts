@@ -4,7 +4,7 @@ import { isCursor } from '../../../shared/feed/cursor.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
-import { readLastEventId } from '../http/lastEventId.ts';
+import { readLastEventId } from '../http/requestHeaders.ts';
 import { setNextLink } from '../http/responses/envelope.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { sendEventStream } from '../http/responses/sse.ts';

@@ -10,7 +10,7 @@ import type {
 import type { Route } from './route.ts';
 
 /** What a feature adds to the API. `services/api/features.ts` lists the features. */
-export interface ApiFeature {
+interface ApiFeature {
   routes: readonly Route[];
   /** The error codes of the feature. */
   errors?: Readonly<Partial<Record<ErrorCode, ErrorResponse>>>;

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { TIME_PATTERN } from '../../../shared/lib/time/parseTime.ts';
 
 /** The subset of JSON Schema that the API's schemas use. */
-export interface JsonSchema {
+interface JsonSchema {
   title?: string;
   type?: string;
   properties?: Record<string, JsonSchema>;

@@ -37,7 +37,7 @@ import {
 } from './schemas.ts';
 import { Type } from 'typebox';
 import { createRevisionEtag } from '../http/responses/etag.ts';
-import { readLastEventId } from '../http/lastEventId.ts';
+import { readLastEventId } from '../http/requestHeaders.ts';
 import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
 import { sendEventStream, type SseEvent } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';

@@ -218,7 +218,7 @@ const Replacements = Type.Object(
 );
 
 /** A replay without the texts of its settings. */
-export const replayFields = {
+const replayFields = {
   replay_id: ReplayId,
   status: Type.Enum(['running', 'completed', 'cancelled', 'budget_exhausted', 'failed'], {
     description: '`budget_exhausted`: its tokens were used before its turns were run',

@@ -18,7 +18,7 @@ import {
   type RecordedTurnOutcome,
 } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
-import { readLastEventId } from '../http/lastEventId.ts';
+import { readLastEventId } from '../http/requestHeaders.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
 import { successEnvelope } from '../http/responses/envelope.ts';

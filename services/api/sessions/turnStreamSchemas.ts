@@ -43,7 +43,7 @@ const TITLES = {
   'turn.completed': 'TurnCompletedEvent',
   error: 'TurnErrorEvent',
 } as const;
-export type TurnStreamEventName = keyof typeof TITLES;
+type TurnStreamEventName = keyof typeof TITLES;
 
 /** A server-sent event whose `data` is parsed. */
 const streamEvent = (event: TurnStreamEventName, data: TSchema, description: string) =>

@@ -25,7 +25,7 @@ import type { CliContext } from '../context.ts';
 const WAIT_MS = 5_000;
 
 /** The proof of a session's last event, and the key that signed its checkpoint. */
-export interface ExportProof {
+interface ExportProof {
   proof: EventProof;
   vkey: string;
   /** The older tree of a checkpoint that does not cover the session, which this one extends. */

@@ -32,15 +32,12 @@ const isHead = lazyValidator(lineSchema({ stream: Type.String(), revision: Count
 const isSeal = lazyValidator(Seal);
 
 /** The origin of heads, and the sha256 of their lines. */
-export type HeadsOrigin = Static<typeof Origin> & Static<typeof Seal>;
+type HeadsOrigin = Static<typeof Origin> & Static<typeof Seal>;
 
 const LINES_AT_ONCE = 1_000;
 
 /** The text of heads in parts, ordered by stream; returns its sha256. */
-export function* formatHeads(
-  { log_id, heads }: StreamHeads,
-  at: string,
-): Generator<string, HeadsOrigin> {
+function* formatHeads({ log_id, heads }: StreamHeads, at: string): Generator<string, HeadsOrigin> {
   const digest = createHash('sha256');
   const sealed = (lines: readonly object[]): string => {
     const text = lines.map((one) => `${JSON.stringify(one)}\n`).join('');
@@ -74,9 +71,7 @@ const invalidHeadsError = (why: string): TurnlogError =>
  * The heads in the lines of such a text. Only when it returns their origin are the heads complete and
  * unchanged; otherwise it throws `configuration_invalid`.
  */
-export async function* parseHeads(
-  lines: AsyncIterable<string>,
-): AsyncGenerator<SavedHead, HeadsOrigin> {
+async function* parseHeads(lines: AsyncIterable<string>): AsyncGenerator<SavedHead, HeadsOrigin> {
   const digest = createHash('sha256');
   let origin: Static<typeof Origin> | undefined;
   let seal: string | undefined;

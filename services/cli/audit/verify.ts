@@ -138,7 +138,7 @@ const limitsOfHeads = (at: string): string =>
   `Of what was written after ${at}, and of streams that began since, a deletion, a cut or a rewriting is not seen. Write new heads: \`audit heads --out <file>\`.`;
 
 /** The whole result of a verification. */
-export interface VerifyReport {
+interface VerifyReport {
   data: object;
   lines: string[];
   /** What does not fit, in a sentence; undefined if everything does, as far as it was read. */

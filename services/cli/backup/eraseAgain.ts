@@ -19,7 +19,7 @@ import { requireAccount } from '../accounts/limits.ts';
 const NOTE = 'erased again after a restore';
 
 /** Something that was erased, and the file that says so. */
-export interface KnownErasure {
+interface KnownErasure {
   stream: string;
   source: string;
 }

@@ -12,7 +12,7 @@ const LATE_MS = 5_000;
 const RESULT_VALID_MS = 5_000;
 
 /** The queries of one poll, each second. */
-export interface ReadModelsProbe {
+interface ReadModelsProbe {
   projectorBeat(): Promise<ProjectorBeat | undefined>;
   listParkedStreams(): Promise<ParkedStreams>;
   countUnindexed(): Promise<number>;

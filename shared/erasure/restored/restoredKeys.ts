@@ -57,7 +57,7 @@ interface Sources {
 }
 
 /** A check of the keys of all erasures, a part at a time. */
-export interface RestoredKeysCheck {
+interface RestoredKeysCheck {
   /** Checks the newest erasures. Throws `store_unavailable`. */
   checkNewest(): Promise<void>;
   /**

@@ -23,17 +23,17 @@ const Reason = Type.String({
   description: 'What the operator says about it; never text of a person',
 });
 
-export const TimeKept = eventSchema(
+const TimeKept = eventSchema(
   'retention.time_kept.v1',
   ProvenTime,
   'The service recorded how much time has passed for certain, by which sessions are kept and erased',
 );
-export const TimeConfirmed = eventSchema(
+const TimeConfirmed = eventSchema(
   'retention.time_confirmed.v1',
   { ...ProvenTime, reason: Reason },
   'An operator confirmed that the clock is right',
 );
-export const ErasuresConfirmed = eventSchema(
+const ErasuresConfirmed = eventSchema(
   'retention.erasures_confirmed.v1',
   {
     before: Type.String({

@@ -39,7 +39,7 @@ export type ErasureContext = HandleContext & {
 };
 
 /** A time that is not later than the true one. */
-export interface TrustedTime {
+interface TrustedTime {
   /** Milliseconds since the epoch. */
   now: number;
   /** A sentence that says why it is behind the clock. */

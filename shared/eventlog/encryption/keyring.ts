@@ -87,7 +87,7 @@ function createKeyPool(
 }
 
 /** Keys by id; undefined for a destroyed key. */
-export type KeysById = ReadonlyMap<string, TextKey | undefined>;
+type KeysById = ReadonlyMap<string, TextKey | undefined>;
 
 /** The part of a key store that erasures use; destroyed keys are evicted from memory too. */
 type Erasures = Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'>;

@@ -133,7 +133,7 @@ export async function verifyCheckpoint(
 }
 
 /** Tracks the checkpoint of a subscription. */
-export interface CheckpointTracker {
+interface CheckpointTracker {
   /**
    * Verifies the latest checkpoint against the log. Call whenever the subscription begins or
    * resumes. Throws as verifyCheckpoint.

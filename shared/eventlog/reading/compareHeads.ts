@@ -12,7 +12,7 @@ export interface SavedHead extends StreamHead {
 }
 
 /** What happened to a stream that no longer contains its saved head. */
-export type HeadLoss = 'deleted' | 'cut' | 'rewritten';
+type HeadLoss = 'deleted' | 'cut' | 'rewritten';
 
 export interface LostHead {
   head: SavedHead;

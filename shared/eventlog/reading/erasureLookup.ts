@@ -20,7 +20,7 @@ export async function endsWithErasure({ readStream }: Read, stream: string): Pro
 }
 
 /** Which streams are erased, as far as it is known. */
-export interface ErasureLookup {
+interface ErasureLookup {
   /** Reads the stream's last event unless the answer is known. Throws `store_unavailable`. */
   isErased(stream: string): boolean | Promise<boolean>;
   /** Reads the last event again if the stream was not erased. Throws `store_unavailable`. */

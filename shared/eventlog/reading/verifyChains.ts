@@ -24,7 +24,7 @@ export interface ChainMismatch {
 }
 
 /** The first finding: an event that breaks its chain, or a difference from the tree. */
-export type VerificationFinding =
+type VerificationFinding =
   | { misfit: ChainMismatch; fault?: never; found?: never }
   | { fault: TreeFault; found: StoredEvent | undefined; misfit?: never };
 

@@ -17,7 +17,7 @@ export interface PermitRequest {
 }
 
 /** Whose capacity is exhausted; undefined while there is some left. */
-export type ExhaustedScope = 'process' | 'account' | undefined;
+type ExhaustedScope = 'process' | 'account' | undefined;
 
 export interface Permit {
   /**

@@ -11,7 +11,7 @@ interface LaneOptions {
   slowForMs: number;
 }
 
-export interface LanePermit {
+interface LanePermit {
   /** Whether the account has had a slow task lately. */
   isSlow: boolean;
   /**
@@ -23,7 +23,7 @@ export interface LanePermit {
   release(ms: number): void;
 }
 
-export interface FairLanes {
+interface FairLanes {
   /** Waits for a permit. Throws `rate_limited`, `overloaded` or the abort reason. */
   acquire(
     accountId: string,

@@ -66,7 +66,7 @@ export async function leadUntilAborted<Held extends Leadership>({
 }
 
 /** What a leader does. */
-export interface LeaderWork {
+interface LeaderWork {
   /** Looks for work and starts it; called repeatedly. */
   poll(): Promise<void>;
   /** Stops all started work. */

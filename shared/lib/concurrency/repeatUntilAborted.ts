@@ -2,7 +2,7 @@ import { resumeTask } from './eventLoopWatchdog.ts';
 import { sleepUntilAborted } from '../time/sleep.ts';
 
 /** How long to pause, in milliseconds; `stop` ends the repetition. */
-export type NextRun = number | 'stop';
+type NextRun = number | 'stop';
 
 interface Repetition {
   run: () => Promise<NextRun>;

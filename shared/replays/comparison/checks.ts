@@ -5,7 +5,7 @@ import type { AgentCatalogue } from '../../agents/catalogue.ts';
 import { refusedSchema } from '../../agents/validateParameters.ts';
 
 /** A requirement for the answer of a replayed turn. */
-export type Expectation =
+type Expectation =
   | { equals: string }
   | { contains: string }
   /** An ECMAScript regular expression with the flag u. */

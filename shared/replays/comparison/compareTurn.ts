@@ -58,7 +58,7 @@ export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
 };
 
 /** The cost of a model's tokens; undefined without a price. */
-export type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
+type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
 
 /** The output of a turn; undefined if it was not answered. */
 export const outputOfTurn = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>

@@ -13,8 +13,7 @@ type Source = StreamSource & {
 };
 
 /** The differences between two outputs, or why they are omitted. */
-export type OutputDiff =
-  { diff: DiffPart[] } | { diff_omitted: 'erased' | 'too_long' | 'too_different' };
+type OutputDiff = { diff: DiffPart[] } | { diff_omitted: 'erased' | 'too_long' | 'too_different' };
 
 /** A replayed turn and, if its output changed, the differences. */
 export interface ComparedOutputs {

@@ -12,7 +12,7 @@ import {
 type Source = SearchSource & { readModels: Pick<ReadModels, 'findSession'> };
 
 /** Selects sessions by id, by filter, or both. */
-export interface SessionSelection {
+interface SessionSelection {
   sessions?: readonly string[] | undefined;
   filter?: SessionSearch | undefined;
 }

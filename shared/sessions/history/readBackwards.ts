@@ -13,7 +13,7 @@ const LATER_PAGE = 32;
 const LARGEST_PAGE = 1_024;
 
 /** Reads a session backwards. For a fork, continues in the sessions whose turns it shares. */
-export interface BackwardReader {
+interface BackwardReader {
   /** The next older page, oldest first. */
   readOlder(): Promise<DecodedEvent[]>;
   /** The session's first event, once it has been read. */

@@ -49,10 +49,7 @@ export interface RecordedTurnEnd {
 }
 
 /** The recorded end of a turn. Errors: those of readTurn, and `turn_not_found` for an open turn. */
-export async function readTurnEnd(
-  source: TurnSource,
-  lookup: TurnLookup,
-): Promise<RecordedTurnEnd> {
+async function readTurnEnd(source: TurnSource, lookup: TurnLookup): Promise<RecordedTurnEnd> {
   const { session_id, turn, revision, status } = await readTurn(source, lookup);
   if (status === 'running') throw turnNotFound('The turn has not ended yet.');
   const stream = sessionStream(session_id);

@@ -2,7 +2,7 @@ import { Type, type Static } from 'typebox';
 import type { ChatMessage, ChatRequest, ToolCallRequest } from './chat.ts';
 
 /** Parts of a request that a server may not accept. */
-export const OMITTED_PARTS = ['response_format', 'reasoning_content', 'tool_call_fields'] as const;
+const OMITTED_PARTS = ['response_format', 'reasoning_content', 'tool_call_fields'] as const;
 export type OmittedPart = (typeof OMITTED_PARTS)[number];
 
 /**

@@ -35,7 +35,7 @@ export interface RecordedCall {
 export type SummaryReference = Pick<TurnStartedData, 'summary_revision' | 'summary_session_id'>;
 
 /** The content of requests from before the turn. */
-export interface PriorContext {
+interface PriorContext {
   /** The session's instruction, or else that of the agent at the turn's revision. */
   instruction: string;
   /** The turns before this one, oldest first, back to the one that `oldestTurnOf` returns. */

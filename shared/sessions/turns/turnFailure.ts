@@ -6,7 +6,7 @@ export const isInterruption = (value: unknown): value is Interruption =>
   typeof value === 'string' && Object.hasOwn(INTERRUPTIONS, value);
 
 /** Why a turn ended without an answer: the same wherever it is shown. */
-export interface TurnFailure {
+interface TurnFailure {
   code: string;
   /** One sentence for people. */
   message: string;

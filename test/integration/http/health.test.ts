@@ -12,6 +12,7 @@ import { asOperator, eventually } from '../../support/processes/operator.ts';
 import { startServerProcess, type ServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, startTestService, TEST_KEY, type Client } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { AUTHORSHIP } from '../../support/builders/authorship.ts';
 
 describe('a stream with an event that can not be applied', () => {
   let folder: string;
@@ -29,10 +30,8 @@ describe('a stream with an event that can not be applied', () => {
   const record = (stream: string, events: { type: string; data: object }[]) =>
     asOperator(folder, async ({ store }) => {
       const authorship = {
+        ...AUTHORSHIP,
         account_id: 'acct_test',
-        key_id: 'test',
-        request_id: 'test',
-        causation_id: 'test',
         recorded_at: new Date().toISOString(),
       };
       await appendEvents(

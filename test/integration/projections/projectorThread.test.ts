@@ -25,6 +25,7 @@ import { memoryKeys } from '../../support/fakes/memoryKeys.ts';
 import { fileName } from '../../support/stores/projections/generationNames.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { agentsOf } from '../../support/stores/projections/agentsOf.ts';
+import { AUTHORSHIP } from '../../support/builders/authorship.ts';
 
 type Projector = Awaited<ReturnType<typeof startProjector>>;
 
@@ -138,13 +139,7 @@ test('texts that this process has appended are indexed without their keys', asyn
     const texts = events.flatMap(({ toClose }) => toClose?.texts ?? []);
     // Before the events, so that the index can't be quicker.
     if (isShared) thread.sendTexts(texts.map(({ sha256, text }) => [stream, sha256, text]));
-    const authorship = {
-      account_id: 'acct_1',
-      key_id: 'key_1',
-      request_id: 'request',
-      causation_id: 'request',
-      recorded_at: at(0),
-    };
+    const authorship = { ...AUTHORSHIP, recorded_at: at(0) };
     return (await appendEvents(store, { stream, head: NO_STREAM }, { events, authorship }))
       .position;
   };

@@ -9,6 +9,7 @@ import { chainStored } from '../../support/builders/chainStored.ts';
 import { runCli, startCli, type CliResult } from '../../support/processes/cliProcess.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { AUTHORSHIP } from '../../support/builders/authorship.ts';
 
 /** What every verification without heads ends with. */
 const UNSEEN = `A chain does not show that a whole stream was deleted, that the newest events of one were cut off, or that one was rewritten with new hashes.
@@ -50,13 +51,6 @@ const EACH = 400;
 async function longLog(): Promise<string> {
   const folder = join(elsewhere, randomUUID());
   const store = await openSqliteEventStore({ folder });
-  const authorship = {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    request_id: 'test',
-    causation_id: 'test',
-    recorded_at: '2026-01-01T00:00:00.000Z',
-  };
   for (let stream = 0; stream < STREAMS; stream += 1) {
     const history = Array.from({ length: EACH }, () => ({
       id: randomUUID(),
@@ -66,7 +60,7 @@ async function longLog(): Promise<string> {
     await store.append(
       `test-${stream}`,
       'no_stream',
-      chainEvents(`test-${stream}`, NO_STREAM, history, authorship).encoded,
+      chainEvents(`test-${stream}`, NO_STREAM, history, AUTHORSHIP).encoded,
     );
   }
   await store.close();

@@ -34,6 +34,7 @@ import {
 } from '../../support/processes/cliProcess.ts';
 import { makeProofLog, type ProofLog } from '../../support/builders/proofLog.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
+import { AUTHORSHIP } from '../../support/builders/authorship.ts';
 
 const VERIFIER = join(import.meta.dirname, '../../../examples/verify_bundle.py');
 const NO_SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
@@ -390,14 +391,6 @@ describe('audit verify, with the transparency log', () => {
     log.exec('UPDATE events SET position = -position WHERE position < 0');
   };
   const TEST_EVENT = { id: 'inserted', type: 'test.happened.v1', data: {} };
-  const AUTHOR = {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    request_id: 'r',
-    causation_id: 'c',
-    recorded_at: '2026-01-01T00:00:00.000Z',
-  };
-
   test.each<[string, (log: DatabaseSync) => string, string]>([
     [
       'changed',
@@ -444,7 +437,7 @@ describe('audit verify, with the transparency log', () => {
       (log) => {
         const { position } = at(log, 3);
         shift(log, position);
-        const [encoded] = chainEvents('test-1', NO_STREAM, [TEST_EVENT], AUTHOR).encoded;
+        const [encoded] = chainEvents('test-1', NO_STREAM, [TEST_EVENT], AUTHORSHIP).encoded;
         put(log, { ...encoded!, position, stream: 'test-1', revision: 0 });
         return TEST_EVENT.id;
       },

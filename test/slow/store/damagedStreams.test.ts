@@ -19,6 +19,7 @@ import { expectFailure } from '../../support/http/failures.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 import { sessionStarted, turnStarted } from '../../support/builders/events.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
+import { AUTHORSHIP } from '../../support/builders/authorship.ts';
 
 let service: TestService;
 beforeAll(async () => {
@@ -246,13 +247,7 @@ test('a damaged session with an open turn keeps neither the start nor the open t
   const names = ['gone', 'cut', 'well'].map((name) => `session_${name}`);
   await asOperator(service.folder, async ({ store }) => {
     const started = turnStarted(1, { owner });
-    const authorship = {
-      account_id,
-      key_id: 'test',
-      request_id: 'test',
-      causation_id: 'test',
-      recorded_at: new Date().toISOString(),
-    };
+    const authorship = { ...AUTHORSHIP, account_id, recorded_at: new Date().toISOString() };
     for (const name of names)
       await appendEvents(
         store,

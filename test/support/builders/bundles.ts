@@ -26,6 +26,7 @@ import {
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { memoryTiles } from '../fakes/memoryTiles.ts';
+import { AUTHORSHIP } from './authorship.ts';
 
 export const SESSION = 'session_01kahz1c3sf6w9m3v5q7x9z1a3';
 const ORIGIN = 'turnlog/00000000-0000-4000-8000-000000000001';
@@ -66,14 +67,6 @@ function sessionData(turns: number): Array<[string, (text: (one: string) => obje
     ...Array.from({ length: turns }, (_, index) => ofTurn(index + 1)).flat(),
   ];
 }
-
-const AUTHORSHIP = {
-  account_id: 'acct_1',
-  key_id: 'key_1',
-  request_id: 'test',
-  causation_id: 'test',
-  recorded_at: '2026-01-01T00:00:00.000Z',
-};
 
 /** Events of a session with all of their texts disclosed, and the hashes that cover commitments. */
 export function shownSession(turns = 3): ShownEvent[] {

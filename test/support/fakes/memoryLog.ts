@@ -12,6 +12,7 @@ import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { memoryTiles, type MemoryTiles } from './memoryTiles.ts';
+import { AUTHORSHIP } from '../builders/authorship.ts';
 
 /** The position of the event at an index. */
 export const positionAt = (index: number): Position => String(index).padStart(8, '0') as Position;
@@ -19,14 +20,6 @@ export const positionAt = (index: number): Position => String(index).padStart(8,
 /** Events in their order, at the positions of that order. */
 export const placed = (events: readonly StoredEvent[]): StoredEvent[] =>
   events.map((event, index) => ({ ...event, position: positionAt(index) }));
-
-const AUTHORSHIP = {
-  account_id: 'acct_1',
-  key_id: 'key_1',
-  request_id: 'test',
-  causation_id: 'test',
-  recorded_at: '2026-01-01T00:00:00.000Z',
-};
 
 /** Writes events to streams, each with the hash that fits. */
 export function streamsWriter() {

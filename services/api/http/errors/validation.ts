@@ -51,7 +51,7 @@ const nullErrors = (errors: readonly ErrorObject[], union: ErrorObject): ErrorOb
  * objects, keeps only the errors of the branch with the fewest, which the client probably meant. On a
  * tie, one error lists the branches.
  */
-export function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
+function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept = new Set(errors.slice(0, MAX_ERRORS));
   for (const union of kept) {
     const branches = union.keyword === 'anyOf' ? (union.schema as Branch[]) : [];

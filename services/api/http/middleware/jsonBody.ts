@@ -8,7 +8,7 @@ import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
-import { countHeaders } from './requireHost.ts';
+import { countHeaders } from '../requestHeaders.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
 const utf8 = new TextDecoder('utf-8', { fatal: true });

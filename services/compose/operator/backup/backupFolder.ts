@@ -126,7 +126,7 @@ async function readManifest(folder: string): Promise<Manifest | undefined> {
   throw backupError(`${file} is damaged, or of another release of Turnlog.`);
 }
 
-export const writeManifest = (folder: string, manifest: Manifest): Promise<void> =>
+const writeManifest = (folder: string, manifest: Manifest): Promise<void> =>
   writeFileAtomically({
     path: join(folder, MANIFEST_FILE),
     bytes: `${JSON.stringify(manifest, null, 2)}\n`,

@@ -37,7 +37,7 @@ interface RestoreOptions {
 }
 
 /** Restored folders that no service opens before `finish`. */
-export interface UnfinishedRestore {
+interface UnfinishedRestore {
   /** Lets a service use them. */
   finish(): Promise<void>;
   /** Leaves them unfinished; the next restore begins anew. */

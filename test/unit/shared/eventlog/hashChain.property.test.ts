@@ -14,6 +14,7 @@ import {
 import { withoutBoxes } from '../../../../shared/eventlog/encryption/protectedJson.ts';
 import type { Position, StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { size } from '../../../support/jest/size.ts';
+import { AUTHORSHIP } from '../../../support/builders/authorship.ts';
 
 const RUNS = { numRuns: size({ small: 3_000, full: 200_000 }) };
 
@@ -88,14 +89,6 @@ const { data } = fc.letrec((tie) => ({
     tie('data'),
   ),
 }));
-
-const AUTHORSHIP = {
-  account_id: 'acct_1',
-  key_id: 'key_1',
-  request_id: 'r',
-  causation_id: 'c',
-  recorded_at: '2026-01-01T00:00:00.000Z',
-};
 
 interface Change {
   at: number;

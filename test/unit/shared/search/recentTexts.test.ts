@@ -18,6 +18,7 @@ import { at, turnCompleted, turnFailed, turnStarted } from '../../../support/bui
 import { newEvent } from '../../../support/stores/projections/projector.ts';
 import { positionOf } from '../../../support/builders/history.ts';
 import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
+import { AUTHORSHIP } from '../../../support/builders/authorship.ts';
 
 const STREAM = 'session-session_1';
 
@@ -112,13 +113,7 @@ test('the texts of events are recognized as appends encode them', async () => {
   ];
   const { events } = await sealEvents(memoryKeys().keys, undefined, recorded.map(newEvent));
   const head = { revision: 0, hash: GENESIS_HASH };
-  const authorship = {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    request_id: 'request',
-    causation_id: 'request',
-    recorded_at: at(0),
-  };
+  const authorship = { ...AUTHORSHIP, recorded_at: at(0) };
   await appendEvents(store, { stream: STREAM, head }, { events, authorship });
   jest.runAllTimers();
   expect(sent.map(([, , text]) => text)).toEqual(['question', 'answer', 'half an answer']);

@@ -37,23 +37,16 @@ import {
 } from '../../../../support/builders/events.ts';
 import { positionOf } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { AUTHORSHIP } from '../../../../support/builders/authorship.ts';
 
 const STREAM = 'session-1';
-const authorship = {
-  account_id: 'acct_1',
-  key_id: 'key_1',
-  request_id: 'r',
-  causation_id: 'c',
-  recorded_at: '2026-11-20T10:00:00.000Z',
-};
-
 interface Shape {
   type: string;
   data: object;
 }
 
 const kept = (events: readonly NewEvent[]): StoredEvent[] =>
-  chainEvents(STREAM, NO_STREAM, events, authorship).encoded.map((event, revision) => ({
+  chainEvents(STREAM, NO_STREAM, events, AUTHORSHIP).encoded.map((event, revision) => ({
     ...withCiphertexts(event, STREAM),
     stream: STREAM,
     revision,
@@ -388,7 +381,11 @@ test('an append that is tried again has the same bytes', async () => {
     },
   };
   for (let tries = 0; tries < 2; tries += 1)
-    await appendEvents(store, { stream: STREAM, head: NO_STREAM }, { events, authorship });
+    await appendEvents(
+      store,
+      { stream: STREAM, head: NO_STREAM },
+      { events, authorship: AUTHORSHIP },
+    );
   expect(appended[0]).toBe(appended[1]);
 });
 

@@ -9,6 +9,7 @@ import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 import { sessionErased, sessionStarted, turnStarted } from '../../../../support/builders/events.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { randomHistory } from '../../../../support/builders/randomHistory.ts';
+import { AUTHORSHIP } from '../../../../support/builders/authorship.ts';
 
 /** The index of the first event that does not fit, and why. */
 async function firstFault(log: readonly StoredEvent[]) {
@@ -166,17 +167,10 @@ describe('an event whose hash covers its text as it stands there, and not its ca
     ['a blank', '{"a": 1}'],
     ['a text that is erased', `{"a":{"erased":true,"sha256":"${'0'.repeat(64)}"}}`],
   ])('%s', async (_what, data) => {
-    const authorship = {
-      account_id: 'acct_1',
-      key_id: 'key_1',
-      request_id: 'r',
-      causation_id: 'c',
-      recorded_at: '2026-01-01T00:00:00.000Z',
-    };
     const prev_hash = GENESIS_HASH;
     const event = { id: 'id', stream: 'test-1', revision: 0, type: 't.v1', data };
-    const hash = eventHash(prev_hash, { ...event, metadata: canonicalJson(authorship) });
-    const metadata = JSON.stringify({ ...authorship, prev_hash, hash });
+    const hash = eventHash(prev_hash, { ...event, metadata: canonicalJson(AUTHORSHIP) });
+    const metadata = JSON.stringify({ ...AUTHORSHIP, prev_hash, hash });
     const stored = { ...event, metadata, position: '1' as Position };
     const reason = 'its hash does not match its content';
     expect(await firstFault([stored])).toEqual({ index: 0, reason });

@@ -1,8 +1,24 @@
 import type { IncomingMessage } from 'node:http';
-import type { Middleware } from 'koa';
-import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import type { Context, Middleware } from 'koa';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
-const HOST = /^(?:\[[\w:.%~-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
+/**
+ * The `Last-Event-ID` of a request; undefined without one. `parse` returns undefined for an id that
+ * is not valid, which throws `invalid_request`: the header `rule`, such as `must be …`.
+ */
+export function readLastEventId<Id>(
+  ctx: Context,
+  parse: (id: string) => Id | undefined,
+  rule: string,
+): Id | undefined {
+  const id = ctx.get('last-event-id');
+  if (id === '') return undefined;
+  const parsed = parse(id);
+  if (parsed !== undefined) return parsed;
+  throw new TurnlogError('invalid_request', `The header Last-Event-ID ${rule}.`, {
+    details: { 'Last-Event-ID': { message: rule, path: 'header/Last-Event-ID' } },
+  });
+}
 
 /**
  * Counts the headers with this name in lower case. Node keeps only the first of several, where a proxy
@@ -15,6 +31,8 @@ export function countHeaders({ rawHeaders }: IncomingMessage, name: string): num
       count += 1;
   return count;
 }
+
+const HOST = /^(?:\[[\w:.%~-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 
 /**
  * Rejects several or invalid Host headers, and HTTP/1.1 without one (RFC 9112 §3.2). Node would
