@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
 import {
@@ -20,6 +21,8 @@ const BUSY_MS = 1_000;
 const BUSY_PAUSE_FACTOR = 3;
 /** The same while idle and removing the words of erased turns, which is not urgent. */
 const FORGETTING_PAUSE_FACTOR = 1;
+/** A rebuild in a database replaces the index, and requests no work. */
+const IDLE_MS = 5_000;
 /** Yields to the event loop after this much work. */
 const YIELD_AFTER_MS = 4;
 
@@ -164,7 +167,7 @@ export function startIndexer(indexing: Indexing): Indexer {
     pauses.reset();
     const now = performance.now();
     const hasMore = indexes || forgets;
-    if (!hasMore) await workRequested.promise;
+    if (!hasMore) await resolvesWithin(workRequested.promise, IDLE_MS);
     const idle = forgets ? FORGETTING_PAUSE_FACTOR : 0;
     const left = now - caughtUpAt < BUSY_MS ? BUSY_PAUSE_FACTOR : idle;
     workRequested = Promise.withResolvers<void>();

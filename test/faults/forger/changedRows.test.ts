@@ -54,6 +54,8 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
       () => service.get(`/v1/sessions/${session_id}`),
       (reply) => reply.body.data?.turns?.[0]?.status === 'completed',
     );
+    // A search waits for the index, which is made of the rows.
+    await service.get('/v1/sessions?q=hi');
     return { agent_id, session_id };
   }
 
@@ -247,9 +249,11 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
   }
 
   test('words that a search finds or does not find a session by are compared with the log', async () => {
-    const sessions = [await session(), await session()].map(({ session_id }) => session_id);
-    const [hidden, shown] = sessions as [string, string];
-    await service.post(`/v1/sessions/${shown}/run`, { input: 'Another zebra.' });
+    const { session_id: hidden } = await session();
+    const { session_id: shown, agent_id } = await session();
+    const sessions = [hidden, shown];
+    const more = { input: 'Another zebra.', session_id: shown };
+    expect((await service.post(`/v1/agents/${agent_id}/run`, more)).status).toBe(200);
     expect(await found('zebra')).toEqual([shown]);
     expect((await found('hi')).toSorted()).toEqual(sessions.toSorted());
     expect(await verify()).toMatchObject({ code: 0, answer: { differing: 0 } });

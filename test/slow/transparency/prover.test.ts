@@ -164,7 +164,10 @@ test('a tree that was kept and not signed is signed, though nothing more comes',
 });
 
 test.each([
-  ['with an event that was changed', EVENTS.toSpliced(350, 1, someEvents(1)[0]!)],
+  [
+    'with an event that was changed',
+    EVENTS.with(350, { ...someEvents(1)[0]!, position: EVENTS[350]!.position }),
+  ],
   ['without an event', EVENTS.toSpliced(350, 1)],
 ])('leaves that were added to the files %s are not signed', async (_, forged) => {
   for (const signed of [100, 256, 300]) {
