@@ -11,7 +11,7 @@ interface LaneOptions {
   slowForMs: number;
 }
 
-interface LanePermit {
+export interface LanePermit {
   /** Whether the account has had a slow task lately. */
   isSlow: boolean;
   /**
