@@ -43,9 +43,7 @@ function unlikeWritten(text: string, count: number): number[] {
   if (lines.length !== count * LINES_OF_EVENT) return all;
   return all.filter((index) => {
     const at = index * LINES_OF_EVENT;
-    const [id, stream, revision, type, data, metadata] = lines.slice(at, at + LINES_OF_EVENT) as [
-      ...string[],
-    ];
+    const [id, stream, revision, type, data, metadata] = lines.slice(at, at + LINES_OF_EVENT);
     const event = { id, stream, revision: Number(revision), type, data, metadata };
     return !isAsWritten({ ...event, position: '' } as StoredEvent);
   });
