@@ -65,7 +65,7 @@ async function appendRun(to: Copy['to'], run: readonly StoredEvent[]): Promise<v
  * event that breaks its chain, and `stream_conflict` when the target has a different history.
  */
 export async function copyEvents({ from, to, after, signal, onProgress }: Copy): Promise<boolean> {
-  const checkChain = createChainChecker(from);
+  const { check: checkChain } = createChainChecker(from);
   let events = 0;
   for await (const batch of from.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
     for (const stored of batch.events) {

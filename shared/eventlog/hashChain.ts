@@ -61,21 +61,47 @@ const WRITTEN = new RegExp(
 const BESIDE_COMMITMENT = /(?<!\{)"sha256":|"sha256":(?!"[0-9a-f]{64}"\})/;
 
 /**
- * The hash of an event that is stored exactly as it was written and continues its chain after
- * `previous`, without decoding it. Undefined for any other event, which may still be valid.
+ * The hash of an event that is stored exactly as it was written, without decoding it. Undefined for any
+ * other event, which may still be valid, and for one that claims another previous hash than this one.
  */
-export function writtenHash(
+function hashAsWritten(
   { id, stream, revision, type, data, metadata }: StoredEvent,
-  previous: Link | undefined,
+  previousHash?: string,
 ): string | undefined {
   const [, account, key, request, causation, at, prevHash, hash] = WRITTEN.exec(metadata) ?? [];
-  if (revision !== (previous?.revision ?? -1) + 1) return undefined;
-  if (hash === undefined || prevHash !== (previous?.hash ?? GENESIS_HASH)) return undefined;
+  if (hash === undefined || prevHash !== (previousHash ?? prevHash)) return undefined;
   const covered = withoutBoxes(data);
   if (BESIDE_COMMITMENT.test(covered) || !isPlainCanonical(covered)) return undefined;
   const canonical = `{"account_id":${account},"causation_id":${causation},"key_id":${key},"recorded_at":${at},"request_id":${request}}`;
   const event = { id, stream, revision, type, data: covered, metadata: canonical };
-  return eventHash(prevHash, event) === hash ? hash : undefined;
+  return eventHash(prevHash!, event) === hash ? hash : undefined;
+}
+
+/**
+ * The hash of an event that is stored exactly as it was written and continues its chain after
+ * `previous`, without decoding it. Undefined for any other event, which may still be valid.
+ */
+export const writtenHash = (stored: StoredEvent, previous: Link | undefined): string | undefined =>
+  stored.revision === (previous?.revision ?? -1) + 1
+    ? hashAsWritten(stored, previous?.hash ?? GENESIS_HASH)
+    : undefined;
+
+/**
+ * True for an event that is stored exactly as it was written, and whose hash is that of its content after
+ * the previous hash that it claims. False for any other event, which may still be valid.
+ */
+export const isAsWritten = (stored: StoredEvent): boolean => hashAsWritten(stored) !== undefined;
+
+/** The end of metadata as `encodeEvent` writes it, and its length. */
+const LINKS = /^,"prev_hash":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}$/;
+const LINKS_LENGTH = 154;
+
+/** The hashes that an event claims, if they stand as written; not compared with anything. */
+export function claimedHashes({
+  metadata,
+}: Pick<StoredEvent, 'metadata'>): { prevHash: string; hash: string } | undefined {
+  const [, prevHash, hash] = LINKS.exec(metadata.slice(-LINKS_LENGTH)) ?? [];
+  return prevHash === undefined || hash === undefined ? undefined : { prevHash, hash };
 }
 
 /** The canonical form of metadata. Values are strings unless another program wrote them. */

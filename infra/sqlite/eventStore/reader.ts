@@ -13,6 +13,8 @@ import { describeFileChange, identifyFiles, type LogFiles } from './fileIdentity
 
 type Row = [number, string, number, string, string, string, string];
 
+const COLUMNS = 'position, stream, revision, id, type, data, metadata';
+
 /** The number of digits of the largest safe integer. */
 const DIGITS = 16;
 
@@ -34,12 +36,16 @@ export function requirePositionForm(text: string): void {
   );
 }
 
-function toEvents(rows: Iterable<unknown>, maxBytes = Infinity): StoredEvent[] {
+function toEvent(row: unknown): StoredEvent {
+  const [position, stream, revision, id, type, data, metadata] = row as Row;
+  return { id, stream, revision, position: toPosition(position), type, data, metadata };
+}
+
+function toEvents(rows: Iterable<unknown>, maxBytes: number): StoredEvent[] {
   const events: StoredEvent[] = [];
   let bytes = 0;
   for (const row of rows) {
-    const [position, stream, revision, id, type, data, metadata] = row as Row;
-    const event = { id, stream, revision, position: toPosition(position), type, data, metadata };
+    const event = toEvent(row);
     events.push(event);
     bytes += bytesOf(event);
     if (bytes >= maxBytes) break;
@@ -47,19 +53,27 @@ function toEvents(rows: Iterable<unknown>, maxBytes = Infinity): StoredEvent[] {
   return events;
 }
 
+/** How many of the next events reach a size, or all. */
+function countUpTo(sizes: readonly unknown[], maxBytes: number): number {
+  let bytes = 0;
+  const last = sizes.findIndex((row) => (bytes += (row as [number])[0]) >= maxBytes);
+  return last === -1 ? sizes.length : last + 1;
+}
+
 function prepareReads(database: DatabaseSync) {
-  const prepare = (rest: string): StatementSync => {
-    const statement = database.prepare(
-      `SELECT position, stream, revision, id, type, data, metadata FROM events ${rest}`,
-    );
+  const prepare = (rest: string, columns = COLUMNS): StatementSync => {
+    const statement = database.prepare(`SELECT ${columns} FROM events ${rest}`);
     // Arrays are twice as fast as objects (measured).
     statement.setReturnArrays(true);
     return statement;
   };
+  const after = 'WHERE position > ? ORDER BY position LIMIT ?';
   return {
+    /** The sizes are in the header of each row: counting first, and reading all at once, takes half the time. */
+    sizesAfter: prepare(after, 'octet_length(data) + octet_length(metadata)'),
     forwards: prepare('WHERE stream = ? AND revision >= ? ORDER BY revision LIMIT ?'),
     backwards: prepare('WHERE stream = ? AND revision <= ? ORDER BY revision DESC LIMIT ?'),
-    after: prepare('WHERE position > ? ORDER BY position LIMIT ?'),
+    after: prepare(after),
     at: prepare('WHERE position = ?'),
     head: database.prepare('SELECT max(position) AS position FROM events'),
   };
@@ -104,13 +118,18 @@ export function openReader(file: string): Reader {
     { direction, from, limit, maxBytes }: ReadOptions,
   ): StoredEvent[] {
     const start = from ?? (direction === 'forwards' ? 0 : Number.MAX_SAFE_INTEGER);
-    return read(() => toEvents(statements[direction].iterate(stream, start, limit), maxBytes));
+    return read(() =>
+      toEvents(statements[direction].iterate(stream, start, limit), maxBytes ?? Infinity),
+    );
   }
 
   function readAfter(position: Position | undefined, limit: number): StoredEvent[] {
-    const events = read(() =>
-      toEvents(statements.after.iterate(Number(position ?? 0), limit), LIMITS.store.batchBytes),
-    );
+    const events = read(() => {
+      const from = Number(position ?? 0);
+      const { sizesAfter, after } = statements;
+      const count = countUpTo(sizesAfter.all(from, limit), LIMITS.store.batchBytes);
+      return after.all(from, count).map(toEvent);
+    });
     const change = describeFileChange(files);
     if (change !== undefined) throw logReplacedError(change);
     return events;
@@ -120,7 +139,7 @@ export function openReader(file: string): Reader {
     files,
     readStream,
     readAfter,
-    eventAt: (position) => read(() => toEvents(statements.at.iterate(Number(position)))[0]),
+    eventAt: (position) => read(() => statements.at.all(Number(position)).map(toEvent)[0]),
     head() {
       const position = read(() => statements.head.get()?.['position']);
       return typeof position === 'number' ? toPosition(position) : undefined;

@@ -4,7 +4,7 @@ import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { RecordedEvent } from '../event.ts';
-import { chainFault, writtenHash, type Link } from '../hashChain.ts';
+import { chainFault, claimedHashes, GENESIS_HASH, writtenHash, type Link } from '../hashChain.ts';
 
 /** Stream heads held in memory; the heads of other streams are read again. */
 const REMEMBERED_HEADS = 50_000;
@@ -20,14 +20,34 @@ const headOf = ({ revision, type, metadata }: RecordedEvent): Head => ({
   erases: isErasure(type),
 });
 
-/**
- * Checks the events of a whole log in order: returns why an event does not continue its stream's
- * chain, undefined when it does. Synchronous when the previous event is in memory. Memory does not
- * grow with the log. Throws `store_unavailable`.
- */
-export function createChainChecker(
-  log: Pick<EventLog, 'readStream'>,
-): (stored: StoredEvent) => Promise<string | undefined> | string | undefined {
+/** Checks the events of a whole log in order. Memory does not grow with the log. */
+export interface ChainChecker {
+  /**
+   * Why an event does not continue its stream's chain; undefined when it does. Synchronous when the
+   * previous event is in memory. Throws `store_unavailable`.
+   */
+  check(stored: StoredEvent): Promise<string | undefined> | string | undefined;
+  /**
+   * Takes an event whose content is checked elsewhere, if it continues the chain by the hashes that it
+   * claims. Returns false for any other, which `check` has to take.
+   */
+  link(stored: StoredEvent): boolean;
+}
+
+/** Why the content of an event that `link` took has another hash; undefined when it has this one. */
+export function contentFault(stored: StoredEvent): string | undefined {
+  try {
+    const event = decodeEvent(stored);
+    const { revision, metadata } = event;
+    const previous = { revision: revision - 1, hash: metadata.prev_hash };
+    return chainFault(event, revision === 0 ? undefined : previous);
+  } catch {
+    return "it can't be decoded";
+  }
+}
+
+/** Creates a checker that reads heads of streams which it has forgotten from the log. */
+export function createChainChecker(log: Pick<EventLog, 'readStream'>): ChainChecker {
   const heads = new LRUCache<string, Head>({ max: REMEMBERED_HEADS });
 
   async function readBefore({ stream, revision }: StoredEvent): Promise<Head | undefined> {
@@ -58,10 +78,22 @@ export function createChainChecker(
     }
   }
 
-  return (stored) => {
-    const head = heads.get(stored.stream);
-    return head || stored.revision === 0
-      ? faultAfter(head, stored)
-      : readBefore(stored).then((previous) => faultAfter(previous, stored));
+  return {
+    check(stored) {
+      const head = heads.get(stored.stream);
+      return head || stored.revision === 0
+        ? faultAfter(head, stored)
+        : readBefore(stored).then((previous) => faultAfter(previous, stored));
+    },
+    link(stored) {
+      const { stream, revision, type } = stored;
+      const head = heads.get(stream);
+      const claimed = claimedHashes(stored);
+      if (!claimed || head?.erases === true || (!head && revision > 0)) return false;
+      if (revision !== (head?.revision ?? -1) + 1) return false;
+      if (claimed.prevHash !== (head?.hash ?? GENESIS_HASH)) return false;
+      heads.set(stream, { revision, hash: claimed.hash, erases: isErasure(type) });
+      return true;
+    },
   };
 }

@@ -1,11 +1,16 @@
-import { createChainChecker } from './chainChecker.ts';
-import type { EventStore, Position, StoredEvent } from '../../ports/eventStore.ts';
+import { contentFault, createChainChecker } from './chainChecker.ts';
+import type { EventBatch, EventStore, Position, StoredEvent } from '../../ports/eventStore.ts';
 import { beginsFork, forkFault } from '../../transparency/proof/forkFault.ts';
 import { recordedHash } from '../../transparency/proof/nameChange.ts';
 import type { FoundFault, Leaf, TreeChecker } from '../../transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../transparency/proof/treeFault.ts';
 
 const BATCH_SIZE = 1_000;
+/**
+ * The share of a batch whose contents this thread hashes where another thread can: both then take about
+ * as long, because this one also reads the log, and the other one compares the tree.
+ */
+const OWN_SHARE = 0.3;
 
 interface VerifyProgress {
   events: number;
@@ -86,13 +91,20 @@ export async function verifyChains({
   signal,
   onProgress,
 }: Verification): Promise<VerificationFinding | undefined> {
-  const checkChain = createChainChecker(store);
+  const chain = createChainChecker(store);
   let events = 0;
 
-  async function firstMisfit(batch: readonly StoredEvent[]): Promise<BatchMismatch | undefined> {
+  /** The first misfit in a batch; contents from index `own` on are hashed elsewhere, and added to `linked`. */
+  async function firstMisfit(
+    batch: readonly StoredEvent[],
+    own: number,
+    linked: Set<number>,
+  ): Promise<BatchMismatch | undefined> {
     for (const [at, stored] of batch.entries()) {
+      const isLinked = at >= own && chain.link(stored);
+      if (isLinked) linked.add(at);
       // Usually synchronous: awaiting each event costs more than hashing it.
-      const chainResult = checkChain(stored);
+      const chainResult = isLinked ? undefined : chain.check(stored);
       const reason =
         (typeof chainResult === 'object' ? await chainResult : chainResult) ??
         (beginsFork(stored) ? await forkFault(store, stored) : undefined) ??
@@ -102,19 +114,53 @@ export async function verifyChains({
     return undefined;
   }
 
-  for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    // The tree is compared concurrently if it has a thread.
-    const [treeFault, misfit] = await Promise.all([
-      tree?.compare(batch.events.map(leafOf)),
-      firstMisfit(batch.events),
+  async function checkBatch(
+    batch: readonly StoredEvent[],
+  ): Promise<VerificationFinding | undefined> {
+    const own = tree?.unlikeWritten ? Math.ceil(batch.length * OWN_SHARE) : batch.length;
+    const elsewhere = Promise.all([
+      tree?.compare(batch.map(leafOf)),
+      own < batch.length ? tree!.unlikeWritten!(batch.slice(own)) : [],
     ]);
-    const finding = findingOf(batch.events, treeFault, misfit);
+    // This thread may fail first.
+    elsewhere.catch(() => undefined);
+    const linked = new Set<number>();
+    let misfit = await firstMisfit(batch, own, linked);
+    const [treeFault, unlike] = await elsewhere;
+    for (const at of unlike.map((index) => own + index)) {
+      if (at > (misfit?.at ?? Infinity)) break;
+      const reason = linked.has(at) ? contentFault(batch[at]!) : undefined;
+      if (reason === undefined) continue;
+      misfit = { at, reason };
+      break;
+    }
+    return findingOf(batch, treeFault, misfit);
+  }
+
+  /** The batch that is checked while the next one is read. */
+  let running: { batch: EventBatch; result: ReturnType<typeof checkBatch> } | undefined;
+  async function finish(): Promise<VerificationFinding | undefined> {
+    if (!running) return undefined;
+    const { batch, result } = running;
+    running = undefined;
+    const finding = await result;
     if (finding) return finding;
     events += batch.events.length;
     onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? after });
+    return undefined;
+  }
+
+  for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
+    const earlier = await finish();
+    if (earlier) return earlier;
+    running = { batch, result: checkBatch(batch.events) };
+    // It is awaited after the next read.
+    running.result.catch(() => undefined);
     if (!batch.caughtUp) continue;
+    const finding = await finish();
+    if (finding) return finding;
     const fault = await tree?.end();
     return fault && { fault, found: undefined };
   }
-  return undefined;
+  return finish();
 }

@@ -114,10 +114,10 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
 
   /** The row of a turn's words as the turn in `state` makes it; undefined if it makes none. */
   async function wordsIn({ rows }: StreamRows, id: string): Promise<ExpectedWords | undefined> {
-    const turn = rows.turns.get(id);
-    const session = turn && rows.sessions.get(turn.session_id);
-    if (!session || turn.end_position === null) return undefined;
-    return createWordRows(store.keys)({ ...turn, account_id: session.account_id });
+    const ended = rows.turns.get(id);
+    const session = ended && rows.sessions.get(ended.session_id);
+    if (!session || ended.end_position === null) return undefined;
+    return createWordRows(store.keys)({ ...ended, account_id: session.account_id });
   }
 
   /**
@@ -147,12 +147,12 @@ export function createRowSampler({ readModels, store, damaged, onReplaced }: Sam
   /** True for a turn that was indexed and has no row of words, although it has words. */
   async function lacksWords(key: KeyValues): Promise<boolean> {
     const { indexed } = await readModels.indexProgress();
-    const turn = (await readModels.findRow('turns', key)) as TurnRow | undefined;
-    if (!turn?.end_position || turn.end_position > (indexed ?? '')) return false;
-    const session = await readModels.findRow('sessions', [turn.session_id]);
+    const ended = (await readModels.findRow('turns', key)) as TurnRow | undefined;
+    if (!ended?.end_position || ended.end_position > (indexed ?? '')) return false;
+    const session = await readModels.findRow('sessions', [ended.session_id]);
     if (!session || (await readModels.findRow('turn_words', key))) return false;
     const account_id = session['account_id'] as string;
-    const words = await createWordRows(store.keys)({ ...turn, account_id });
+    const words = await createWordRows(store.keys)({ ...ended, account_id });
     return words !== null && words !== 'unknown';
   }
 

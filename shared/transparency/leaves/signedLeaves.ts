@@ -35,6 +35,18 @@ export interface SignedLeaves {
   ): Promise<boolean | undefined>;
 }
 
+/** Opens a checkpoint of the log's current tree; undefined for another one. */
+function open(note: string, { declared, treeId }: LogTrees): CheckpointText | undefined {
+  try {
+    const { origin } = parseCheckpoint(parseNote(note).text);
+    const vkeys = isOf(treeId, origin) ? declared.get(origin)?.vkeys : undefined;
+    return vkeys && openCheckpoint(note, vkeys.map(parseVkey)).checkpoint;
+  } catch (error) {
+    if (isTurnlogError(error, 'proof_invalid')) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Anyone who can write to the files of the tree can change entries and tiles, but not what was signed.
  * One proof shows all hashes of a tile, so that the other leaves in it cost one hash each.
@@ -46,18 +58,6 @@ export function createSignedLeaves(
   const shown = new LRUCache<string, Buffer>({ max: MAX_TILES });
   let head: CheckpointText | undefined;
   let text: string | undefined;
-
-  /** Opens a checkpoint of the log's current tree; undefined for another one. */
-  function open(note: string, { declared, treeId }: LogTrees): CheckpointText | undefined {
-    try {
-      const { origin } = parseCheckpoint(parseNote(note).text);
-      const vkeys = isOf(treeId, origin) ? declared.get(origin)?.vkeys : undefined;
-      return vkeys && openCheckpoint(note, vkeys.map(parseVkey)).checkpoint;
-    } catch (error) {
-      if (isTurnlogError(error, 'proof_invalid')) return undefined;
-      throw error;
-    }
-  }
 
   /** The hashes of the tile of leaves, if they lead to the root. */
   async function tileHashes(tiles: Tiles, index: number): Promise<Buffer | undefined> {

@@ -85,6 +85,11 @@ export interface TreeChecker {
   /** Returns the first fault among the next events. A fault ends the comparison. */
   compare: (leaves: readonly Leaf[]) => Promise<FoundFault | undefined>;
   /**
+   * Hashes the contents of events on another thread, where there is one: returns the indexes of those for
+   * which `isAsWritten` is false, in their order.
+   */
+  unlikeWritten?: (events: readonly StoredEvent[]) => Promise<readonly number[]>;
+  /**
    * Call at the end of the log. Returns a fault when the end of the log or of the tree is missing,
    * or when a checkpoint of at most `from` leaves does not match the tiles.
    */

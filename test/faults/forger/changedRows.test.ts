@@ -243,7 +243,7 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
   }, 60_000);
 
   /** The sessions that a search for words finds. */
-  async function found(words: string): Promise<string[]> {
+  async function sessionsWith(words: string): Promise<string[]> {
     const { body } = await service.get(`/v1/sessions?q=${words}`);
     return (body.data as { session_id: string }[]).map(({ session_id }) => session_id);
   }
@@ -254,8 +254,8 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
     const sessions = [hidden, shown];
     const more = { input: 'Another zebra.', session_id: shown };
     expect((await service.post(`/v1/agents/${agent_id}/run`, more)).status).toBe(200);
-    expect(await found('zebra')).toEqual([shown]);
-    expect((await found('hi')).toSorted()).toEqual(sessions.toSorted());
+    expect(await sessionsWith('zebra')).toEqual([shown]);
+    expect((await sessionsWith('hi')).toSorted()).toEqual(sessions.toSorted());
     expect(await verify()).toMatchObject({ code: 0, answer: { differing: 0 } });
     const places = [
       { table: 'turn_words', key: `${hidden}/1`, column: 'words' },
@@ -273,7 +273,7 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
     expect(await damagedRows()).toEqual(expect.arrayContaining(places));
     expect((await cli('projections', 'rebuild')).code).toBe(0);
     await eventually(
-      () => found('hi'),
+      () => sessionsWith('hi'),
       (ids) => ids.length === 2,
     );
     expect(await verify()).toMatchObject({ code: 0, answer: { differing: 0 } });

@@ -54,8 +54,8 @@ describe.each(await deployments())('on $name', ({ open }) => {
     const service = await deployment.start();
     await service.ready();
     for (const part of ['events', 'proof']) {
-      const { status, body } = await service.get(`/v1/sessions/${session}/${part}`);
-      expect([part, status, body.code]).toEqual([part, 409, 'stream_damaged']);
+      const reply = await service.get(`/v1/sessions/${session}/${part}`);
+      expect([part, reply.status, reply.body.code]).toEqual([part, 409, 'stream_damaged']);
     }
     const { damaged_streams } = (await service.health()).body.data;
     expect(damaged_streams).toMatchObject([{ stream, last_revision: 2 }]);

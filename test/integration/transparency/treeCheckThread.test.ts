@@ -11,6 +11,7 @@ import {
 } from '../../../shared/transparency/proof/treeChecker.ts';
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { checkpointAt, growBy } from '../../contracts/tileStore.ts';
+import { logOf } from '../../support/fakes/memoryLog.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const LEAVES = 5_000;
@@ -83,6 +84,22 @@ test('goes on in the middle, and names a checkpoint that does not fit', async ()
   expect(await saidBy(tree, leaves.slice(1_300))).toMatchObject({
     found: { fault: { index: LEAVES - 1, kind: 'checkpoint' } },
   });
+});
+
+test('hashes contents on its thread, beside a comparison', async () => {
+  const tree = await inThread();
+  const log = logOf(20);
+  const changed = log.with(7, { ...log[7]!, data: '{}' });
+  const [found, unlike] = await Promise.all([
+    tree.compare(leaves.slice(0, 1_000)),
+    tree.unlikeWritten!(changed),
+  ]);
+  expect(found).toBeUndefined();
+  expect(unlike).toEqual([7]);
+  expect(await tree.unlikeWritten!(log)).toEqual([]);
+  // Such an event hides where others begin: all are to be looked at again.
+  const torn = log.with(3, { ...log[3]!, type: 'a\nb' });
+  expect(await tree.unlikeWritten!(torn)).toHaveLength(20);
 });
 
 test('an error of the thread is its own error here', async () => {

@@ -13,7 +13,7 @@ import { AUTHORSHIP } from '../../../../support/builders/authorship.ts';
 
 /** The index of the first event that does not fit, and why. */
 async function firstFault(log: readonly StoredEvent[]) {
-  const faultOf = createChainChecker(memoryReads(log));
+  const { check: faultOf } = createChainChecker(memoryReads(log));
   for (const [index, event] of log.entries()) {
     const reason = await faultOf(event);
     if (reason !== undefined) return { index, reason };

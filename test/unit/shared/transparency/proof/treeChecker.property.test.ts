@@ -1,8 +1,12 @@
+import { isAsWritten } from '../../../../../shared/eventlog/hashChain.ts';
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Checkpoint, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { nameChange } from '../../../../../shared/transparency/proof/nameChange.ts';
-import { createTreeChecker } from '../../../../../shared/transparency/proof/treeChecker.ts';
+import {
+  createTreeChecker,
+  type TreeChecker,
+} from '../../../../../shared/transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../../../../shared/transparency/proof/treeFault.ts';
 import { verifyChains } from '../../../../../shared/eventlog/reading/verifyChains.ts';
 import type { TileReader } from '../../../../../shared/transparency/tileStore.ts';
@@ -44,14 +48,27 @@ async function firstOf(
   { leaves = EVENTS, heads = [] }: { leaves?: number; heads?: readonly TreeHead[] } = {},
 ): Promise<Named | undefined> {
   const store = memoryLog(changed);
-  const tree = await createTreeChecker({ reader, size: leaves, heads, from: 0 });
-  const onProgress = (): void => undefined;
-  const finding = await verifyChains({ store, after: undefined, tree, signal, onProgress });
+  const found = async (divided: Pick<TreeChecker, 'unlikeWritten'>) => {
+    const tree = await createTreeChecker({ reader, size: leaves, heads, from: 0 });
+    const compared = { ...tree, ...divided };
+    return verifyChains({
+      store,
+      after: undefined,
+      tree: compared,
+      signal,
+      onProgress: () => undefined,
+    });
+  };
+  const finding = await found({});
+  // Another thread that hashes some contents changes nothing.
+  const unlikeWritten = async (events: readonly StoredEvent[]) =>
+    [...events.keys()].filter((index) => !isAsWritten(events[index]!));
+  expect(await found({ unlikeWritten })).toEqual(finding);
   if (!finding) return undefined;
-  const { misfit, fault, found } = finding;
+  const { misfit, fault, found: event } = finding;
   if (misfit) return { index: Number(misfit.position), kind: 'event', reason: misfit.reason };
   if (fault.kind !== 'event') return fault;
-  const other = { index: fault.index, found: found!, expected: fault.expected! };
+  const other = { index: fault.index, found: event!, expected: fault.expected! };
   const reason = await nameChange({ store, reader, size: leaves, signal }, other);
   return { index: fault.index, kind: 'event', reason };
 }
