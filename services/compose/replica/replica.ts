@@ -244,7 +244,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
-    ...(await openProver(opening, store, { databaseUrl, check })),
+    await openProver(opening, store, { databaseUrl, check, findings: tiles.findings }),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
