@@ -32,6 +32,11 @@ export interface LeafComparison {
    * Undefined when all fit, as far as the tree covers them and can be read.
    */
   findFlaw(events: readonly StoredEvent[]): Promise<StreamFlaw | undefined>;
+  /**
+   * The flaw of a stream whose newest event is of this revision, -1 for none, although this process
+   * has appended or compared a later one. Undefined otherwise, and for another log than the tree's.
+   */
+  findMissing(stream: string, newest: number): Promise<StreamFlaw | undefined>;
 }
 
 /** An event of a stream that is known to be as it was recorded. */
@@ -104,15 +109,22 @@ export function createLeafComparison(
   }
 
   /**
-   * Looks again at what seems to have no leaf, without any cache: the tree may be of the log before
-   * a restoration, or of one that was replaced, which followers of the log report.
+   * The tree, looked at again without any cache; undefined while it is empty or of another log: the log
+   * before a restoration, or one that was replaced, which followers of the log report.
    */
-  async function isMissing(event: StoredEvent): Promise<boolean> {
+  async function treeOfLog(): Promise<Required<TreeState> | undefined> {
     const { size, checkpoint } = await refresh();
+    const isOfLog =
+      checkpoint && (await log.eventAt(checkpoint.position))?.id === checkpoint.event_id;
+    return isOfLog ? { size, checkpoint } : undefined;
+  }
+
+  /** Looks again at what seems to have no leaf. */
+  async function isMissing(event: StoredEvent): Promise<boolean> {
+    const { size, checkpoint } = (await treeOfLog()) ?? {};
     if (!checkpoint || event.position > checkpoint.position) return false;
-    if ((await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id) return false;
     const proven = { position: event.position, hash: recordedHash(event) };
-    return (await leafIndexOf(tiles, proven, size)) === undefined;
+    return (await leafIndexOf(tiles, proven, size!)) === undefined;
   }
 
   /** The flaw of the first event without a leaf, and the last event that has one. */
@@ -187,6 +199,19 @@ export function createLeafComparison(
         if (!isTurnlogError(error)) throw error;
       }
       return undefined;
+    },
+    async findMissing(stream, newest) {
+      const isShorter = (): boolean => (known.peek(stream)?.revision ?? -1) > newest;
+      if (!isShorter()) return undefined;
+      const revision = newest + 1;
+      try {
+        if (!(await treeOfLog()) || !isShorter()) return undefined;
+      } catch (error) {
+        if (!isTurnlogError(error)) throw error;
+        return undefined;
+      }
+      const reason = newest < 0 ? 'its events are gone' : `revision ${revision} is missing`;
+      return { reason, revision };
     },
   };
 }
