@@ -1,10 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { withEmptyTexts } from '../eventlog/encryption/openTexts.ts';
+import { reportDamage, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
-import type { EventStore } from '../ports/eventStore.ts';
+import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
 import type { DamagedRow } from '../readModels/integrity/damagedRows.ts';
 import { differingColumn } from '../readModels/integrity/compareRows.ts';
 import { LOOK_AGAIN_MS, type RowFindings } from '../readModels/integrity/rowFindings.ts';
@@ -31,7 +32,8 @@ interface KnownAccount extends StreamRows {
 interface AccountRowChecks {
   /**
    * Resolves with the key as the log has it: revoked where the log says so and the row does not yet.
-   * Rejects with `read_model_damaged` for a row that no event explains, `store_unavailable`.
+   * Rejects with `read_model_damaged` for a row that no event explains, `stream_damaged` for events
+   * that do not fit their leaves, `store_unavailable`.
    */
   checkKey(row: ApiKeyRow): Promise<ApiKeyRow>;
   /**
@@ -48,7 +50,7 @@ interface AccountRowChecks {
  * the last look was some seconds ago. `now` returns milliseconds of a monotonic clock.
  */
 export function createAccountRowChecks(
-  { readStream }: Pick<EventStore, 'readStream'>,
+  source: StreamSource,
   findings: RowFindings,
   now: () => number,
 ): AccountRowChecks {
@@ -56,6 +58,15 @@ export function createAccountRowChecks(
     maxSize: MAX_ROWS,
     sizeCalculation: ({ rows }) => rows.api_keys.size + 1,
   });
+
+  /** Reads events of an account that fit their leaves. */
+  async function readEvents(accountId: string, page: ReadOptions): Promise<StoredEvent[]> {
+    const stream = accountStream(accountId);
+    const events = await source.store.readStream(stream, page);
+    const flaw = await source.store.leaves?.findFlaw(events);
+    if (flaw) throw await reportDamage(source, stream, flaw);
+    return events;
+  }
 
   async function readOn(accountId: string, known: KnownAccount): Promise<void> {
     for (;;) {
@@ -66,7 +77,7 @@ export function createAccountRowChecks(
         maxBytes: LIMITS.store.pageBytes,
       } as const;
       const from = known.revision + 1;
-      const events = await readStream(accountStream(accountId), { ...page, from });
+      const events = await readEvents(accountId, { ...page, from });
       applyToRows(known, events.map(withEmptyTexts));
       if (known.revision < from) return;
       known.learnedAt = now();

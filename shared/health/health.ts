@@ -59,7 +59,10 @@ export interface WitnessesHealth {
   reason?: string;
 }
 
-/** The health of a prover. Values are null when unknown, or known only to another process. */
+/**
+ * The health of the transparency log. Values are null when unknown, or known only to another process;
+ * `trouble`, `doubt` and too few cosignatures are those that any process reports.
+ */
 export interface TransparencyLogHealth {
   /** `standing_by` while another process grows the transparency log, or none can. */
   state: 'standing_by' | 'active';
@@ -76,9 +79,15 @@ export interface TransparencyLogHealth {
    * or where an outvoted witness contradicts it.
    */
   doubt?: string;
-  /** Present when witnesses are configured and this process requests their cosignatures. */
+  /**
+   * Present when witnesses are configured and this process requests their cosignatures, or another
+   * one reports that too few cosigned.
+   */
   witnesses?: WitnessesHealth;
 }
+
+/** What one process knows that makes the health of the transparency log worse. */
+export type TransparencyFinding = Pick<TransparencyLogHealth, 'trouble' | 'doubt' | 'witnesses'>;
 
 /** The health of the read models. */
 export interface ProjectionHealth {
@@ -192,7 +201,6 @@ export interface Health {
   projector?: ProjectorHealth;
   /** Present when the process runs the relay. */
   relay?: RelayHealth;
-  /** Present when the process runs the prover. */
   transparency_log?: TransparencyLogHealth;
   /** Present while destroyed text keys may have been restored. */
   text_keys?: { reason: string };

@@ -35,6 +35,8 @@ async function start(clockAheadMs = 0): Promise<void> {
     MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
     BOOTSTRAP_API_KEY: TEST_KEY,
     LOG_LEVEL: 'error',
+    // All are past the maximum at once.
+    RETENTION_CONFIRM_PERCENT: '100',
     ...withClockAhead(clockAheadMs),
   });
   url = await server.ready;

@@ -1,11 +1,19 @@
 import { Pool, type QueryResultRow } from 'pg';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { TransparencyFindings } from '../../../shared/ports/transparencyFindings.ts';
 import type { TileReader, TreeState } from '../../../shared/transparency/tileStore.ts';
 import { connectionOptions } from '../connection.ts';
 import { withDatabaseErrors, isMissing } from '../failures.ts';
+import { transparencyFindings } from './findings.ts';
 
 const STATEMENT_MS = 5_000;
 const CONNECTIONS = 2;
+
+/** Runs a query and resolves with its rows. */
+export type AllRows = <Row extends QueryResultRow>(
+  text: string,
+  values: readonly unknown[],
+) => Promise<Row[]>;
 
 /** Runs a query and resolves with its first row. */
 export type FirstRow = <Row extends QueryResultRow>(
@@ -55,6 +63,7 @@ export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
 export function openPostgresTileReader(databaseUrl: string): TileReader & {
   /** Reads the tree of one origin. */
   treeOf(origin: string): TileReader;
+  findings: TransparencyFindings;
   close(): Promise<void>;
 } {
   const pool = new Pool({
@@ -65,18 +74,23 @@ export function openPostgresTileReader(databaseUrl: string): TileReader & {
   // Without a listener, a broken connection would end the process. The next query reports the
   // failure.
   pool.on('error', () => undefined);
-  const first: FirstRow = <Row extends QueryResultRow>(text: string, values: readonly unknown[]) =>
+  const all: AllRows = <Row extends QueryResultRow>(text: string, values: readonly unknown[]) =>
     withDatabaseErrors(async () => {
       try {
-        return (await pool.query<Row>(text, [...values])).rows[0];
+        return (await pool.query<Row>(text, [...values])).rows;
       } catch (error) {
-        if (isMissing(error)) return undefined;
+        if (isMissing(error)) return [];
         throw error;
       }
     });
+  const first: FirstRow = async <Row extends QueryResultRow>(
+    text: string,
+    values: readonly unknown[],
+  ) => (await all<Row>(text, values))[0];
   return {
     ...tileReaderOver(first),
     treeOf: (origin) => tileReaderOver(first, origin),
+    findings: transparencyFindings(all),
     close: () => pool.end(),
   };
 }

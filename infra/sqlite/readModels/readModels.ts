@@ -1,3 +1,4 @@
+import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { createPage, type Bounds, type PageOf } from '../../../shared/readModels/page.ts';
@@ -21,6 +22,7 @@ import {
   type BoundedQuery,
   type SqliteRow,
 } from './statements.ts';
+import { SELECT_CHECKPOINT } from './verification.ts';
 import { HOLDS_ERASED } from './wordIndex.ts';
 
 type Current = () => GenerationReader;
@@ -141,6 +143,8 @@ const createSqliteDatabase = (
 
 interface SqliteReadModels extends ReadModels {
   generation(): number;
+  /** The event up to which they follow the log; undefined before the first one. */
+  checkpoint(): Promise<Checkpoint | undefined>;
   /** True while the index file holds words of erased turns; no search finds them. */
   holdsErased(): Promise<boolean>;
   /** One sentence if a search has found this generation's word index damaged. */
@@ -173,6 +177,7 @@ export function openSqliteReadModels({
       return indexProgress;
     },
     generation: () => current().generation,
+    checkpoint: async () => current().get(SELECT_CHECKPOINT) as Checkpoint | undefined,
     holdsErased: async () => current().get(HOLDS_ERASED)!['holds'] === 1,
     damagedWords: words.damage,
     untilShown,

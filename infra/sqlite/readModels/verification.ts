@@ -28,7 +28,8 @@ import { rowDecoder } from './statements.ts';
 const BUSY_TIMEOUT_MS = 1_000;
 
 /** The last event that the rows of a file include. */
-const SELECT_CHECKPOINT =
+/** The checkpoint of a generation. */
+export const SELECT_CHECKPOINT =
   'SELECT log_id, event_position AS position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL';
 
 /** Reads rows of an open file in the order of their keys. Throws SQLite's errors. */

@@ -20,7 +20,13 @@ function errorCodesOf(route: Route): ErrorCode[] {
     'overloaded',
     ...(route.access === 'open'
       ? []
-      : (['unauthorized', 'rate_limited', 'store_unavailable', 'read_model_damaged'] as const)),
+      : ([
+          'unauthorized',
+          'rate_limited',
+          'store_unavailable',
+          'read_model_damaged',
+          'stream_damaged',
+        ] as const)),
     ...(route.method === 'get' ? [] : (['log_changed'] as const)),
     ...(route.method === 'get' || route.method === 'delete'
       ? []

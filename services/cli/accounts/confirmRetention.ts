@@ -64,24 +64,41 @@ async function confirmClock(
   output.show({ proven_time: time, reason }, `Retention counts from ${time} on.`);
 }
 
-async function confirmAccount(
+/** Confirms the erasures of an account, or of all that have a maximum. */
+async function confirmAccounts(
   { operator, output }: CliContext,
-  account_id: string,
+  which: string,
   reason: string,
 ): Promise<void> {
-  const { retention } = await requireAccount(await operator.readModels(), account_id);
-  const { maximum_days } = retention;
-  if (maximum_days === undefined)
+  const readModels = await operator.readModels();
+  const accounts =
+    which === 'all' ? await readModels.listAccounts() : [await requireAccount(readModels, which)];
+  const now = (await readKeptTime(operator))?.time ?? operator.clock.now();
+  const confirmed = accounts.flatMap(({ account_id, retention }) =>
+    retention.maximum_days === undefined
+      ? []
+      : [{ account_id, before: retentionCutoff(retention.maximum_days, now) }],
+  );
+  if (confirmed.length === 0)
     throw new TurnlogError(
       'configuration_invalid',
-      `The account ${account_id} has no maximum: retention erases nothing of it.`,
+      which === 'all'
+        ? 'No account has a maximum: retention erases nothing.'
+        : `The account ${which} has no maximum: retention erases nothing of it.`,
     );
-  const now = (await readKeptTime(operator))?.time ?? operator.clock.now();
-  const before = retentionCutoff(maximum_days, now);
-  await confirmErasures(operator, account_id, before, reason);
+  for (const { account_id, before } of confirmed)
+    await confirmErasures(operator, account_id, before, reason);
+  const shown = confirmed.map(({ account_id, before }) => ({
+    account_id,
+    before: isoTime(before),
+    reason,
+  }));
   output.show(
-    { account_id, before: isoTime(before), reason },
-    `Sessions of ${account_id} that were last active before ${isoTime(before)} will be erased.`,
+    which === 'all' ? shown : shown[0]!,
+    ...shown.map(
+      ({ account_id, before }) =>
+        `Sessions of ${account_id} that were last active before ${before} will be erased.`,
+    ),
   );
 }
 
@@ -99,16 +116,16 @@ export function addRetentionCommands(program: Command, run: WithOperator): void 
   retention
     .command('confirm')
     .description(
-      'confirm that the clock is right, or that many sessions of an account may be erased at once; recorded in the log',
+      'confirm that the clock is right, or that many sessions may be erased at once; recorded in the log',
     )
-    .argument('<what>', '`clock`, or the id of the account')
+    .argument('<what>', '`clock`, the id of an account, or `all` accounts')
     .requiredOption('--reason <text>', 'why; never erased, so no personal data', parseReason)
     .option('--today <date>', 'with `clock`: the date of today, as 2026-11-25', parseToday)
     .action((what: string, options: { reason: string; today?: number }) =>
       run((context) =>
         what === 'clock'
           ? confirmClock(context, options)
-          : confirmAccount(context, what, options.reason),
+          : confirmAccounts(context, what, options.reason),
       ),
     );
 }

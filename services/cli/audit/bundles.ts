@@ -2,7 +2,9 @@ import { open, rm } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
+import { reportDamage } from '../../../shared/eventlog/reading/reportDamage.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
@@ -86,11 +88,28 @@ async function writeReportFile(
   }
 }
 
+/** Requires the events that the read models show, if there are any: the end of a session may be lost. */
+async function requireEnd(
+  { operator }: CliContext,
+  session: string,
+  { stream, revision }: StoredEvent,
+): Promise<void> {
+  if ((await operator.followedLog()) === undefined) return;
+  const row = await (await operator.readModels()).findSession(session);
+  if (!row || row.revision <= revision) return;
+  const next = revision + 1;
+  throw await reportDamage(operator, stream, {
+    reason: `revision ${next} is missing`,
+    revision: next,
+  });
+}
+
 async function exportBundle(context: CliContext, options: ExportOptions): Promise<void> {
   const { operator, output, progress, signal } = context;
   const { session, out, redact = [] } = options;
   await requireWritable(out);
   const head = await headOfSession(operator.store, session);
+  await requireEnd(context, session, head);
   const { metadata } = decodeEvent(head);
   const { proof, vkey, consistency } = await proveForExport(context, head, options);
   const began = performance.now();

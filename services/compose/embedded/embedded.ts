@@ -29,6 +29,7 @@ import {
   restoredKeysPart,
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
+import { newestEventPart } from '../../process/startup/newestEvent.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
 import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
 import { requireFinishedRestore } from '../operator/backup/unfinishedRestore.ts';
@@ -119,7 +120,8 @@ export async function openEmbedded(
   const damaged = createDamageReporter(logger);
   const damagedRows = createDamagedRowReporter(logger);
   const models = await openEmbeddedReadModels(opening, place, prover.threadData, {
-    store,
+    // Rows are compared with events that fit their leaves.
+    store: withLeaves(store, prover.tiles),
     damaged,
     damagedRows,
   });
@@ -176,6 +178,7 @@ export async function openEmbedded(
     // First: while the log may not be continued, turns that a crash left open are not closed either.
     prover.check.part,
     ...readModelsParts,
+    newestEventPart({ ...api, checkpoint: models.queries.checkpoint }),
     // Before any part records an event with a clock that may be wrong.
     retention,
     runsPart(api),

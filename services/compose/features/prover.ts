@@ -22,13 +22,15 @@ import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedSt
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import { declareTree } from '../../../shared/restoredLogs/declareTree.ts';
+import type { TransparencyFindings } from '../../../shared/ports/transparencyFindings.ts';
 import { compareTree } from '../../../shared/transparency/kept/compareTree.ts';
 import type { ActiveTrees, TileReader } from '../../../shared/transparency/tileStore.ts';
-import type { ProverReport } from '../../../shared/health/health.ts';
+import type { ProverReport, TransparencyLogHealth } from '../../../shared/health/health.ts';
 import { createProverHealth, type ProverHealth } from '../../followers/prover/health.ts';
 import type { Prover, ProverLogger } from '../../followers/prover/prover.ts';
 import type { WitnessesReport } from '../../followers/prover/witnesses.ts';
 import { runProver } from '../../followers/prover/run.ts';
+import { sharedTransparencyPart } from '../../process/health/transparency.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import { createTreeCheck, type TreeCheck } from '../../process/startup/treeCheck.ts';
 import { openEventStore } from '../eventStore.ts';
@@ -200,8 +202,8 @@ async function hasServed(log: EventLog, signal: AbortSignal): Promise<boolean> {
   return false;
 }
 
-const proverHealthPart = ({ health }: ProverHealth, check: TreeCheck): ProcessPart => ({
-  async health() {
+const proverHealthPart = ({ health }: Pick<ProverHealth, 'health'>, check: TreeCheck) => ({
+  async health(): Promise<{ transparency_log: TransparencyLogHealth }> {
     const doubt = check.doubt();
     return { transparency_log: { ...(await health()), ...(doubt && { doubt }) } };
   },
@@ -275,14 +277,30 @@ export async function openReplicaTreeCheck(
   }, logger);
 }
 
-/** The prover part of a replica; empty if the process does not run the projector service. */
+/** The health of a process that does not run the prover. */
+const standingBy = async (): Promise<TransparencyLogHealth> => ({
+  state: 'standing_by',
+  size: null,
+  lag_ms: null,
+  signed_at: null,
+});
+
+interface ReplicaProver {
+  databaseUrl: string;
+  check: TreeCheck;
+  findings: TransparencyFindings;
+}
+
+/** The prover of a replica, if the process runs the projector service, and the health in any case. */
 export async function openProver(
   opening: Opening,
   store: ProtectedStore,
-  { databaseUrl, check }: { databaseUrl: string; check: TreeCheck },
-): Promise<ProcessPart[]> {
+  { databaseUrl, check, findings }: ReplicaProver,
+): Promise<ProcessPart> {
   const { config, logger, services, opened } = opening;
-  if (!services.includes('projector')) return [];
+  const shared = (health: ProverHealth['health']) =>
+    sharedTransparencyPart(proverHealthPart({ health }, check), findings);
+  if (!services.includes('projector')) return shared(standingBy);
   const signing = await replicaSigningConfig(config);
   readSigningKeys(signing.keyFile);
   const prover = createProverHealth(store, systemClock);
@@ -312,5 +330,5 @@ export async function openProver(
     closing.abort();
     await run;
   });
-  return [proverHealthPart(prover, check)];
+  return shared(prover.health);
 }

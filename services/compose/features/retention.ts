@@ -14,10 +14,8 @@ import {
   readKeptTime,
   recordedBefore,
 } from '../../../shared/erasure/retention/retentionStreams.ts';
-import {
-  sweepSessions,
-  type ConfirmationRule,
-} from '../../../shared/erasure/retention/sweepSessions.ts';
+import type { ConfirmationRule } from '../../../shared/erasure/retention/askFirst.ts';
+import { sweepSessions } from '../../../shared/erasure/retention/sweepSessions.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';

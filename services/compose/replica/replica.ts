@@ -31,6 +31,7 @@ import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
 import { rowSamplingPart } from '../../process/upkeep/rowSampling.ts';
 import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
+import { newestEventPart } from '../../process/startup/newestEvent.ts';
 import { waitForMatchingLog } from '../../process/startup/waitForMatchingLog.ts';
 import { waitForReadModels } from '../../process/startup/waitForReadModels.ts';
 import { openRunContext, runsPart, turnWatchPart, type ServedRuns } from '../api.ts';
@@ -244,13 +245,14 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
-    ...(await openProver(opening, store, { databaseUrl, check })),
+    await openProver(opening, store, { databaseUrl, check, findings: tiles.findings }),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
   ];
   const shown = [
     models,
+    newestEventPart({ ...common, checkpoint: queries.checkpoint }),
     orphanedTurnsPart(common, runs?.api),
     damagedStreamsPart(damaged),
     sampling,

@@ -5,12 +5,11 @@ import type { Logger } from '../../lib/logger.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
+import { askFirst, PAGE_PAUSE_MS, type AccountToSweep, type ConfirmationRule } from './askFirst.ts';
 import { retentionCutoff } from './requireErasable.ts';
 import { ANY_REPLAY } from '../../sessions/sessionFilter.ts';
 
 const HOUR_MS = 3_600_000;
-/** Pause between two pages, so that other work can proceed. */
-const PAUSE_MS = 10;
 /**
  * After this many consecutive failures, the sweep stops: the cause probably affects all sessions.
  */
@@ -39,17 +38,6 @@ export interface SweepResult {
   isConfirmed?: () => Promise<boolean>;
 }
 
-/** When a sweep asks before it erases the sessions of an account. */
-export interface ConfirmationRule {
-  /** The share of an account's sessions that is erased without a confirmation, in percent. */
-  percent: number;
-  /**
-   * Sessions of the account that were last active before this time are confirmed; milliseconds
-   * since the epoch.
-   */
-  confirmedBefore: (accountId: string) => Promise<number>;
-}
-
 interface Sweep {
   readModels: Pick<ReadModels, 'listAccounts' | 'listSessions'>;
   /**
@@ -73,10 +61,7 @@ const isOlderThanAccount = ({ updated_at }: SessionRow, { opened_at }: AccountRo
   !(Date.parse(updated_at) >= Date.parse(opened_at) - AGE_TOLERANCE_MS);
 
 /** An account and how far its sessions have been examined. */
-interface Turn {
-  account: AccountRow;
-  /** Sessions whose last activity is before this time are due; milliseconds. */
-  before: number;
+interface Turn extends AccountToSweep {
   after?: string;
 }
 
@@ -149,45 +134,13 @@ export async function sweepSessions({
     result.due -= 1;
   }
 
-  /** An account's sessions, those past their maximum, and those of them that are not confirmed. */
-  async function count({ account, before }: Turn, confirmedBefore: number) {
-    const counts = { sessions: 0, due: 0, unconfirmed: 0 };
-    for (let after: string | undefined; ;) {
-      signal.throwIfAborted();
-      const page = await listPage(account.account_id, after);
-      counts.sessions += page.rows.length;
-      for (const { updated_at } of page.rows) {
-        const active = Date.parse(updated_at);
-        if (!(active < before)) continue;
-        counts.due += 1;
-        if (active >= confirmedBefore) counts.unconfirmed += 1;
-      }
-      after = page.rows.at(-1)?.session_id;
-      if (!page.more || after === undefined) return counts;
-      await sleep(PAUSE_MS, signal);
-    }
-  }
-
-  /** True when the account has sessions to erase that need no confirmation, or have one. */
-  async function mayBegin(turn: Turn, { percent, confirmedBefore }: ConfirmationRule) {
-    const { account_id, hold } = turn.account;
-    if (hold.held) return true;
-    const confirmed = await confirmedBefore(account_id);
-    const { sessions, due, unconfirmed } = await count(turn, confirmed);
-    const most = Math.max(LIMITS.retention.unconfirmedSessions, (sessions * percent) / 100);
-    if (unconfirmed <= most) return due > 0;
-    result.due += due;
-    result.reason = `${unconfirmed} of the ${sessions} sessions of ${account_id} are past their maximum at once, and nothing of the account is erased by retention until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm ${account_id} --reason <text>.`;
-    result.isConfirmed = async () => (await confirmedBefore(account_id)) > confirmed;
-    return false;
-  }
-
   /** The accounts whose sessions are erased, without those that need a confirmation first. */
   async function confirmedTurns(): Promise<Turn[]> {
     const turns = firstTurns(await readModels.listAccounts(), now);
     if (!confirmation) return turns;
-    const begun: Turn[] = [];
-    for (const turn of turns) if (await mayBegin(turn, confirmation)) begun.push(turn);
+    const { begun, due, ...asked } = await askFirst(turns, { ...confirmation, listPage, signal });
+    result.due += due;
+    Object.assign(result, asked);
     return begun;
   }
 
@@ -222,7 +175,7 @@ export async function sweepSessions({
       const after = await sweepPage(turn);
       if (after === undefined) continue;
       next.push({ ...turn, after });
-      await sleep(PAUSE_MS, signal);
+      await sleep(PAGE_PAUSE_MS, signal);
     }
     turns = next;
   }

@@ -85,8 +85,9 @@ export const createCheckpoint = (identity: LogIdentity, event: StoredEvent): Che
   event_hash: hashOf(event),
 });
 
-const matchesCheckpoint = (event: StoredEvent, { event_id, event_hash }: Checkpoint): boolean =>
-  event.id === event_id && hashOf(event) === event_hash;
+/** True for the event of a checkpoint with another hash: it was changed in its place. */
+export const isChangedEvent = (event: StoredEvent, { event_id, event_hash }: Checkpoint): boolean =>
+  event.id === event_id && hashOf(event) !== event_hash;
 
 const ADVICE =
   'Put the right log back. If this log was restored on purpose, declare it: npm run cli -- log accept-restored --reason <text>.';
@@ -105,7 +106,8 @@ async function describeActualLog(
 const logChanged = (sentence: string): TurnlogError => logChangedError(`${sentence} ${ADVICE}`);
 
 /**
- * Checks that the log holds the checkpoint's event, and resolves with the log's identity. Throws
+ * Checks that the log holds the checkpoint's event, and resolves with the log's identity. An event
+ * that was changed in its place damages its stream, and does not make the log another one. Throws
  * `log_changed` with the difference and advice, `log_restored` when the log was declared to replace
  * the checkpoint's log, or `store_unavailable`.
  */
@@ -117,7 +119,7 @@ export async function verifyCheckpoint(
   const identity = await readLogIdentity(log);
   const event = await log.eventAt(position);
   const expected = `the event ${event_id} was followed up to, at ${position} of the log ${log_id}`;
-  if (!identity || !event || !matchesCheckpoint(event, checkpoint)) {
+  if (!identity || event?.id !== event_id) {
     if (identity?.declarations.some(({ replaces }) => replaces.includes(log_id)))
       throw new TurnlogError(
         'log_restored',

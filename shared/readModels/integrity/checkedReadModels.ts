@@ -34,7 +34,7 @@ export function checkedReadModels<Queries extends Checked>(
   now = (): number => performance.now(),
 ): Queries & { forget: () => void } {
   const findings = createRowFindings(damaged, queries, now);
-  const accounts = createAccountRowChecks(source.store, findings, now);
+  const accounts = createAccountRowChecks(source, findings, now);
   const agents = createAgentRowCheck(source, findings, now);
   return {
     ...withCheckedTexts(queries, source.store, findings),

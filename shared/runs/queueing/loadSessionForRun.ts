@@ -1,6 +1,7 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { toDamageError } from '../../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 import { LIMITS } from '../../limits.ts';
 import { MAX_APPEND_BYTES } from '../../ports/eventStore.ts';
 import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
@@ -18,6 +19,7 @@ import {
   tokensBesideSummary,
   type HistoryBudget,
 } from '../model/contextWindow.ts';
+import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import type { Summary, Turn } from '../../sessions/turns/prompt.ts';
 import { promptTooLargeError } from './admissionControl.ts';
 import { loadCachedSession } from './sessionCache.ts';
@@ -62,6 +64,21 @@ export async function isVisible(
 ): Promise<boolean> {
   const row = await readModels.findSession(session_id);
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
+}
+
+/** Runs go on while the read models are out of reach. */
+const ROW_WAIT_MS = 500;
+
+/**
+ * The newest revision of a session that the read models show, undefined without it: a session that no
+ * process has loaded may have lost its end.
+ */
+async function visibleRevision(
+  { readModels }: Pick<SessionReadContext, 'readModels'>,
+  sessionId: string,
+): Promise<number | undefined> {
+  const row = readModels.findSession(sessionId).catch(() => undefined);
+  return (await resolvesWithin(row, ROW_WAIT_MS)) ? (await row)?.revision : undefined;
 }
 
 /** The most bytes of a page of events: the last event may exceed the limit. */
@@ -121,15 +138,17 @@ export async function loadSessionForRun(
         },
       ),
     );
+  const revisionOfRow = runState.sessionCache.has(session_id)
+    ? undefined
+    : visibleRevision(context, session_id);
   let loaded = await load();
-  if (findMissingEvents(loaded)) {
+  const visible = await revisionOfRow;
+  const findFlaw = (session: LoadedSession): StreamFlaw | undefined =>
+    findMissingEvents(session, visible);
+  if (findFlaw(loaded)) {
     if (!(await isVisible(context, request))) throw sessionOfAgentNotFound();
-    loaded = await readUntilComplete(
-      context,
-      sessionStream(session_id),
-      { read: load, findFlaw: findMissingEvents },
-      bounds,
-    );
+    const reading = { read: load, findFlaw };
+    loaded = await readUntilComplete(context, sessionStream(session_id), reading, bounds);
   }
   if (loaded.account_id !== request.actor.account_id) throw sessionOfAgentNotFound();
   const { summary } = loaded;

@@ -90,9 +90,15 @@ export const NEW_SESSION: LoadedSession = {
   whole: true,
 };
 
-/** The flaw of an existing session without events. */
-export const findMissingEvents = ({ state }: LoadedSession): StreamFlaw | undefined =>
-  state.status === 'none' ? { reason: 'its events are gone', revision: 0 } : undefined;
+/** The flaw of an existing session without events, or without its events up to a revision. */
+export function findMissingEvents(
+  { state, head }: LoadedSession,
+  newest = -1,
+): StreamFlaw | undefined {
+  if (state.status === 'none') return { reason: 'its events are gone', revision: 0 };
+  const revision = head.revision + 1;
+  return revision > newest ? undefined : { reason: `revision ${revision} is missing`, revision };
+}
 
 /** Selects the newest completed turns (oldest first) that fit into the prompt with the summary. */
 export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;

@@ -33,6 +33,11 @@ export interface LeafComparison {
    * Undefined when all fit, as far as the tree covers them and can be read.
    */
   findFlaw(events: readonly StoredEvent[]): Promise<StreamFlaw | undefined>;
+  /**
+   * The flaw of a stream whose newest event is of this revision, -1 for none, although this process
+   * has appended or compared a later one. Undefined otherwise, and for another log than the tree's.
+   */
+  findMissing(stream: string, newest: number): Promise<StreamFlaw | undefined>;
 }
 
 /** An event of a stream that is known to be as it was recorded. */
@@ -126,15 +131,21 @@ export function createLeafComparison(
   }
 
   /**
-   * Looks again at what seems not to fit, without any cache: the tree may be of the log before a
-   * restoration, or of one that was replaced, which followers of the log report.
+   * The end of the tree, looked at again without any cache; undefined while the tree is empty or of
+   * another log: the log before a restoration, or one that was replaced, which followers of the log
+   * report.
    */
-  async function fitAgain(event: StoredEvent): Promise<string> {
+  async function endOfTree(): Promise<TreeState['checkpoint']> {
     const { checkpoint } = await refresh();
-    const isCovered = checkpoint !== undefined && event.position <= checkpoint.position;
-    if (!isCovered || (await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id)
-      return FITS;
-    return fitOf(tiles, event);
+    const isOfLog =
+      checkpoint && (await log.eventAt(checkpoint.position))?.id === checkpoint.event_id;
+    return isOfLog ? checkpoint : undefined;
+  }
+
+  /** Looks again at what seems not to fit. */
+  async function fitAgain(event: StoredEvent): Promise<string> {
+    const end = await endOfTree();
+    return end && event.position <= end.position ? fitOf(tiles, event) : FITS;
   }
 
   /** The flaw of the first event that does not fit its leaf, and the last event that does. */
@@ -210,6 +221,19 @@ export function createLeafComparison(
         if (!isTurnlogError(error)) throw error;
       }
       return undefined;
+    },
+    async findMissing(stream, newest) {
+      const isShorter = (): boolean => (known.peek(stream)?.revision ?? -1) > newest;
+      if (!isShorter()) return undefined;
+      const revision = newest + 1;
+      try {
+        if (!(await endOfTree()) || !isShorter()) return undefined;
+      } catch (error) {
+        if (!isTurnlogError(error)) throw error;
+        return undefined;
+      }
+      const reason = newest < 0 ? 'its events are gone' : `revision ${revision} is missing`;
+      return { reason, revision };
     },
   };
 }

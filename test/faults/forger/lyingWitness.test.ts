@@ -6,7 +6,13 @@ import {
   writeWitnessesFile,
   type TestWitness,
 } from '../../support/servers/witness/witness.ts';
-import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import {
+  deployments,
+  sizeOf,
+  type Deployment,
+  type RunningDeployment,
+} from '../../support/stores/forger/deployments.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 /** By what is said of the known tree: the size that a witness answers with, and the finding. */
@@ -49,6 +55,18 @@ describe.each(await deployments())('$name with three witnesses, of which two cou
       return { status: 409, type: 'text/x.tlog.size', body: `${size}\n` };
     });
 
+  /** A replica that knows no witness reports the doubt of one that does, until that one ends. */
+  async function expectSharedDoubt(service: RunningDeployment, doubt: string): Promise<void> {
+    const api = await deployment.start({}, 'api');
+    const doubtOf = async () => (await api.health()).body.data?.transparency_log?.doubt as unknown;
+    expect(await eventually(doubtOf, (found) => found !== undefined)).toBe(doubt);
+    const { status, transparency_log } = (await api.health()).body.data;
+    expect([status, transparency_log.state]).toEqual(['degraded', 'standing_by']);
+    await service.stop();
+    expect(await eventually(doubtOf, (found) => found === undefined)).toBeUndefined();
+    await api.stop();
+  }
+
   test.each(LIES)(
     'starts, and names the one that says %s; two that say so hold the start',
     async (_what, sizeSaid, finding) => {
@@ -67,7 +85,8 @@ describe.each(await deployments())('$name with three witnesses, of which two cou
       expect(service.logged()).toContain('"level":"warn"');
       expect(service.logged()).toContain(`"msg":${JSON.stringify(doubt)}`);
       await service.write();
-      await service.stop();
+      if ('DATABASE_URL' in deployment.env) await expectSharedDoubt(service, doubt);
+      else await service.stop();
 
       for (const witness of [second!, liar!]) lie(witness, sizeSaid);
       expect(await deployment.cliWith(env, 'audit', 'verify')).toMatchObject({

@@ -162,6 +162,13 @@ test.each(kinds.flatMap((kind) => ['taken away', 'exchanged'].map((what) => ({ w
       expect(service.logged()).toMatch(
         new RegExp(`"level":"warn".*The transparency log can't be continued.*${reason}`),
       );
+      if ('DATABASE_URL' in deployment.env) {
+        const api = await deployment.start({}, 'api');
+        const troubleOf = async () => (await api.health()).body.data?.transparency_log?.trouble;
+        const found = await eventually(troubleOf, (trouble) => trouble !== undefined);
+        expect(found).toContain(reason);
+        await api.stop();
+      }
       await service.post('/v1/agents', { name: 'a', instruction: 'i', model: 'offline-echo' });
       await sleep(1_000);
       expect(await deployment.checkpoint()).toBe(before);

@@ -61,8 +61,9 @@ describe.each(await forgedStores())('on $name', ({ open, start }) => {
   test('a session is kept while a fork or replay of it, of any depth, is under its minimum', async () => {
     const stores = resources.adopt(await open(), (one) => one.close());
     const retention = { minimum_days: MINIMUM_DAYS };
-    const machine = resources.adopt(await openMachine(stores.env, retention, START), (one) =>
-      one.close(),
+    const machine = resources.adopt(
+      await openMachine(stores.env, { retention, start: START }),
+      (one) => one.close(),
     );
     const { world, begin } = machine;
     const forkOf = (session_id: string) => ({ forked_from: { session_id, turn: 1 } });

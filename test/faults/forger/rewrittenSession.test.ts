@@ -90,7 +90,10 @@ describe.each(await forgedStores())(
       );
     }
 
-    async function expectNoExport(session: TestSession): Promise<void> {
+    async function expectNoExport(
+      session: TestSession,
+      reason = 'the event at revision',
+    ): Promise<void> {
       const out = join(elsewhere, 'never.tar');
       const { code, err } = await cli(
         'audit',
@@ -102,9 +105,7 @@ describe.each(await forgedStores())(
       );
       expect({ code, err }).toEqual({
         code: 1,
-        err: expect.stringContaining(
-          `The stream ${session.stream} is damaged: the event at revision`,
-        ),
+        err: expect.stringContaining(`The stream ${session.stream} is damaged: ${reason}`),
       });
     }
 
@@ -121,6 +122,30 @@ describe.each(await forgedStores())(
       expect((await proofOf(session)).status).toBe(200);
       const { body } = await service.get('/health/ready');
       expect(JSON.stringify(body.data.damaged_streams ?? [])).not.toContain(session.stream);
+    });
+
+    test('whose end is deleted is not continued, proven or exported', async () => {
+      const session = await recorded();
+      service.forger.cut(session.stream, 5);
+      const missing = 'revision 5 is missing; revisions 0 to 4 were found';
+      for (const isRestarted of [false, true]) {
+        if (isRestarted) await service.restart();
+        for (const answer of [
+          await run(service, session.agent, 'go on', session.session),
+          await proofOf(session),
+          await service.get(`/v1/sessions/${session.session}/events`),
+        ])
+          expect(expectFailure(answer, 'stream_damaged').error).toContain(missing);
+      }
+      expect(service.forger.stream(session.stream)).toHaveLength(5);
+      await expectNoExport(session, missing);
+    });
+
+    test('with an event of an unknown type is not taken for one of a newer release', async () => {
+      const session = await recorded();
+      service.forger.rewrite(session.stream, 4, () => ({ type: 'session.turn_imagined.v1' }));
+      await expectRefused(session, 4);
+      await expectNoExport(session);
     });
 
     test('is refused by the process that appended it, before it has a leaf', async () => {

@@ -29,8 +29,11 @@ interface Storage extends Pick<ForgedStores, 'env' | 'forger' | 'close'>, Tree {
 
 /** One service as a real process, which is started and stopped over its storage. */
 export interface Deployment extends Omit<Storage, 'close'> {
-  /** Starts the service, and resolves once it answers. It may wait, and not be ready. */
-  start(env?: Record<string, string>): Promise<RunningDeployment>;
+  /**
+   * Starts the service, or some of its services, and resolves once it answers. It may wait, and not
+   * be ready.
+   */
+  start(env?: Record<string, string>, ...services: string[]): Promise<RunningDeployment>;
   cli(...args: string[]): Promise<CliResult>;
   /** The same with further options. */
   cliWith(env: Record<string, string>, ...args: string[]): Promise<CliResult>;
@@ -152,13 +155,10 @@ async function deploymentOver(storage: Storage): Promise<Deployment> {
     ...storage,
     cliWith,
     cli: (...args) => cliWith({}, ...args),
-    async start(env = {}) {
-      const process = startServerProcess({
-        ...storage.env,
-        BOOTSTRAP_API_KEY: TEST_KEY,
-        LOG_LEVEL: 'info',
-        ...env,
-      });
+    async start(env = {}, ...services) {
+      const options = { BOOTSTRAP_API_KEY: TEST_KEY, LOG_LEVEL: 'info', ...env };
+      const args = services.length > 0 ? ['--services', services.join()] : [];
+      const process = startServerProcess({ ...storage.env, ...options }, args);
       running.add(process);
       const client = apiClient(await addressOf(process), TEST_KEY);
       const health = () => client.get('/health/ready');

@@ -25,9 +25,9 @@ export interface Machine {
   /** The true time, and how far the clock is ahead of it, in milliseconds. */
   world: { time: number; ahead: number };
   context: HandleContext;
-  account_id: string;
-  /** Begins a session by the clock, with more data if given. */
-  begin(more?: object): Promise<string>;
+  accounts: readonly [string, ...string[]];
+  /** Begins a session of the first account, or of this one, by the clock, with more data if given. */
+  begin(more?: object, account?: string): Promise<string>;
   /** Erases a session, as its account requests it. Throws `erasure_refused`. */
   erase(session_id: string): Promise<void>;
   /** Records another event of a session by the clock. */
@@ -51,11 +51,20 @@ const anyEvent: Decider<SessionEvent, null, SessionEvent> = {
 
 const NEVER_MS = 1_000_000_000;
 
-/** Opens a machine over these stores, with an account of this retention. */
+interface MachineOptions {
+  retention: AccountRetention;
+  /** The true time at first. */
+  start: number;
+  /** How many accounts there are, one by default. */
+  accounts?: number;
+  /** As RETENTION_CONFIRM_PERCENT; by default no sweep asks. */
+  percent?: number;
+}
+
+/** Opens a machine over these stores, with accounts of this retention. */
 export async function openMachine(
   env: Record<string, string>,
-  retention: AccountRetention,
-  start: number,
+  { retention, start, accounts: count = 1, percent = 100 }: MachineOptions,
 ): Promise<Machine> {
   const operator = await openOperator(parseConfig(env), createLogger('silent'));
   const world = { time: start, ahead: 0 };
@@ -63,10 +72,13 @@ export async function openMachine(
   // The operator's own judge goes by the system clock, not by that of this world.
   const { judge: _judge, ...opened } = operator;
   const context: HandleContext = { ...opened, clock };
-  const account_id = operator.ids.typeId('acct');
-  const actor = { account_id, key_id: 'key_1', request_id: 'test' };
-  await openAccount(context, actor, 'Acme');
-  await setRetention(context, actor, retention);
+  const actorOf = (account_id: string) => ({ account_id, key_id: 'key_1', request_id: 'test' });
+  const accounts = Array.from({ length: count }, () => operator.ids.typeId('acct'));
+  for (const account of accounts) {
+    await openAccount(context, actorOf(account), 'Acme');
+    await setRetention(context, actorOf(account), retention);
+  }
+  const [first = ''] = accounts;
 
   let shown: ReadModels | undefined;
   async function refresh(): Promise<ReadModels> {
@@ -82,23 +94,29 @@ export async function openMachine(
     },
   });
 
-  async function record(session_id: string, event: SessionEvent): Promise<void> {
-    await handle(context, actor, lastEventTarget(sessionStream(session_id), anyEvent), event);
+  async function record(session_id: string, event: SessionEvent, account = first): Promise<void> {
+    const target = lastEventTarget(sessionStream(session_id), anyEvent);
+    await handle(context, actorOf(account), target, event);
   }
 
   return {
     world,
     context,
-    account_id,
-    async begin(more) {
+    accounts: [first, ...accounts.slice(1)],
+    async begin(more, account) {
       const session_id = operator.ids.typeId('session');
-      await record(session_id, sessionStarted(AGENT_ID, more));
+      await record(session_id, sessionStarted(AGENT_ID, more), account);
       return session_id;
     },
     async erase(session_id) {
       await refresh();
       const erasing = { ...context, ...readDependentsAt(readModels, 0) };
-      await eraseWithReplays(erasing, sessionStream(session_id), { reason: 'request' }, actor);
+      await eraseWithReplays(
+        erasing,
+        sessionStream(session_id),
+        { reason: 'request' },
+        actorOf(first),
+      );
     },
     continue: (session_id) => record(session_id, sessionDescribed({}, 'A title')),
     async boot() {
@@ -113,8 +131,7 @@ export async function openMachine(
           { ...context, readModels, logger: createLogger('silent') },
           {
             ...clockJudge,
-            // The clocks alone are tried: no sweep asks.
-            percent: 100,
+            percent,
             runExclusively: (work) => work(new AbortController().signal).then(() => true),
             onErased: () => undefined,
             pauses: { firstMs: 1, nextMs: NEVER_MS },

@@ -1,0 +1,44 @@
+import { isChangedEvent } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { readPage } from '../../../shared/eventlog/reading/readWhole.ts';
+import { reportDamage, type StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
+import { isLogUnavailable, isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { Logger } from '../../../shared/lib/logger.ts';
+import type { Checkpoint, EventStore } from '../../../shared/ports/eventStore.ts';
+import type { ProcessPart } from '../processParts.ts';
+import { retryUntilStoreAvailable } from './retryUntilStoreAvailable.ts';
+
+interface NewestEvent extends StreamSource {
+  store: StreamSource['store'] & Pick<EventStore, 'eventAt' | 'head'>;
+  /** The checkpoint of the read models, whose hash is known apart from the log. */
+  checkpoint: () => Promise<Checkpoint | undefined>;
+  logger: Logger;
+}
+
+/**
+ * Examines the newest event of the log, and the one up to which the read models follow it, so that
+ * health names a stream whose end was changed while no process ran. The start goes on.
+ */
+export function newestEventPart({ checkpoint, logger, ...source }: NewestEvent): ProcessPart {
+  const { store } = source;
+
+  async function examine(): Promise<void> {
+    const known = await checkpoint();
+    for (const position of new Set([known?.position, await store.head()])) {
+      const event = position === undefined ? undefined : await store.eventAt(position);
+      if (!event) continue;
+      const { stream, revision } = event;
+      if (known && isChangedEvent(event, known)) {
+        const reason = `the event at revision ${revision} is not the one that was recorded: the read models know another hash of it`;
+        await reportDamage(source, stream, { reason, revision });
+        continue;
+      }
+      const page = { direction: 'forwards', from: revision, limit: 1 } as const;
+      await readPage(source, stream, page).catch((error: unknown) => {
+        // Reading it has reported the damage.
+        if (!isTurnlogError(error) || isLogUnavailable(error)) throw error;
+      });
+    }
+  }
+
+  return { prepare: (signal) => retryUntilStoreAvailable(examine, logger, signal) };
+}

@@ -1,0 +1,144 @@
+/**
+ * Decides which accounts a sweep leaves alone until an operator has confirmed their erasures: a wrong
+ * clock or a wrong maximum makes many sessions due at once.
+ */
+import { LIMITS } from '../../limits.ts';
+import { sleep } from '../../lib/time/sleep.ts';
+import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
+
+/** Pause between two pages, so that other work can proceed. */
+export const PAGE_PAUSE_MS = 10;
+/**
+ * Hourly sweeps erase a session within the day in which it becomes due. An older one became due while
+ * no sweep ran, or by a change of the clock or of the maximum.
+ */
+const OVERDUE_MS = 86_400_000;
+/** Confirmations of accounts that are looked up between two sweeps. */
+const MAX_LOOKED_UP = 100;
+
+/** When a sweep asks before it erases sessions. */
+export interface ConfirmationRule {
+  /** The share of sessions that is erased without a confirmation, in percent. */
+  percent: number;
+  /**
+   * Sessions of the account that were last active before this time are confirmed; milliseconds
+   * since the epoch.
+   */
+  confirmedBefore: (accountId: string) => Promise<number>;
+}
+
+/** An account with a maximum. */
+export interface AccountToSweep {
+  account: AccountRow;
+  /** Sessions whose last activity is before this time are due; milliseconds. */
+  before: number;
+}
+
+interface Counts {
+  sessions: number;
+  /** Sessions past their maximum. */
+  due: number;
+  /** Those of them that no operator has confirmed. */
+  unconfirmed: number;
+  /** Those of the unconfirmed ones that have been due for longer than a day. */
+  overdue: number;
+}
+
+/** The accounts to begin with, and what an operator has to confirm, if anything. */
+interface Asked<Account> {
+  begun: Account[];
+  /** Sessions past their maximum of the accounts that are left alone. */
+  due: number;
+  reason?: string;
+  /** Resolves with true once an operator has confirmed some of it. */
+  isConfirmed?: () => Promise<boolean>;
+}
+
+interface AskOptions extends ConfirmationRule {
+  listPage: (
+    accountId: string,
+    after: string | undefined,
+  ) => Promise<{ rows: SessionRow[]; more: boolean }>;
+  signal: AbortSignal;
+}
+
+/** An account whose sessions are counted. */
+interface Counted<Account> extends Counts {
+  account: Account;
+  /** As confirmedBefore returned it. */
+  confirmed: number;
+}
+
+const sum = (all: readonly Counts[], name: keyof Counts): number =>
+  all.reduce((total, counts) => total + counts[name], 0);
+
+function exceeds(all: readonly Counts[], percent: number): boolean {
+  const share = (sum(all, 'sessions') * percent) / 100;
+  const most = Math.max(LIMITS.retention.unconfirmedSessions, share);
+  return sum(all, 'overdue') > share || sum(all, 'unconfirmed') > most;
+}
+
+function reasonOf(asked: readonly Counted<AccountToSweep>[]): string {
+  const [one, ...others] = asked.map(({ account }) => account.account.account_id);
+  const [whose, which] =
+    others.length === 0
+      ? [one, one]
+      : [`${asked.length} accounts, such as ${one},`, '<account>|all'];
+  return `${sum(asked, 'unconfirmed')} of the ${sum(asked, 'sessions')} sessions of ${whose} are past their maximum at once, and retention erases nothing of them until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm ${which} --reason <text>.`;
+}
+
+/**
+ * Separates the accounts whose sessions may be erased from those that an operator has to confirm:
+ * because of their own sessions, or because too many are due in all accounts together.
+ */
+export async function askFirst<Account extends AccountToSweep>(
+  accounts: readonly Account[],
+  { percent, confirmedBefore, listPage, signal }: AskOptions,
+): Promise<Asked<Account>> {
+  async function count(account: Account): Promise<Counted<Account>> {
+    const { account_id } = account.account;
+    const confirmed = await confirmedBefore(account_id);
+    const counted = { account, confirmed, sessions: 0, due: 0, unconfirmed: 0, overdue: 0 };
+    for (let after: string | undefined; ;) {
+      signal.throwIfAborted();
+      const page = await listPage(account_id, after);
+      counted.sessions += page.rows.length;
+      for (const { updated_at } of page.rows) {
+        const active = Date.parse(updated_at);
+        if (!(active < account.before)) continue;
+        counted.due += 1;
+        if (active < confirmed) continue;
+        counted.unconfirmed += 1;
+        if (active < account.before - OVERDUE_MS) counted.overdue += 1;
+      }
+      after = page.rows.at(-1)?.session_id;
+      if (!page.more || after === undefined) return counted;
+      await sleep(PAGE_PAUSE_MS, signal);
+    }
+  }
+
+  const counted: Counted<Account>[] = [];
+  for (const account of accounts)
+    if (!account.account.hold.held) counted.push(await count(account));
+  const large = new Set(counted.filter((one) => exceeds([one], percent)));
+  const others = counted.filter((one) => !large.has(one));
+  const areMany = exceeds(others, percent);
+  const isAsked = (one: Counted<Account>): boolean =>
+    large.has(one) || (areMany && one.unconfirmed > 0);
+  const asked = counted.filter(isAsked);
+  const leftAlone = new Set(
+    counted.filter((one) => isAsked(one) || one.due === 0).map(({ account }) => account),
+  );
+  return {
+    begun: accounts.filter((account) => !leftAlone.has(account)),
+    due: sum(asked, 'due'),
+    ...(asked.length > 0 && {
+      reason: reasonOf(asked),
+      async isConfirmed() {
+        for (const { account, confirmed } of asked.slice(0, MAX_LOOKED_UP))
+          if ((await confirmedBefore(account.account.account_id)) > confirmed) return true;
+        return false;
+      },
+    }),
+  };
+}

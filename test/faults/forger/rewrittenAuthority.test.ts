@@ -1,0 +1,88 @@
+/**
+ * Events that decide about instructions and access are rewritten in the log with the chain of their
+ * stream, and the read models are rebuilt from them.
+ */
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { converse, run, type TestSession } from '../../support/http/damagedSession.ts';
+import { expectFailure } from '../../support/http/failures.ts';
+import type { Reply } from '../../support/http/service.ts';
+import { runCliWith } from '../../support/processes/cliProcess.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import type { Change } from '../../support/stores/forger/forger.ts';
+import { forgedStores, type ForgedService } from '../../support/stores/forger/forgedService.ts';
+
+describe.each(await forgedStores())('on $name', ({ start }) => {
+  let service: ForgedService;
+  let session: TestSession;
+  beforeEach(async () => {
+    service = await start();
+    session = await converse(service, 1);
+    await eventually(
+      () => service.get(`/v1/sessions/${session.session}/proof`),
+      ({ status }) => status === 200,
+    );
+  }, 60_000);
+  afterEach(() => service.close());
+
+  const requests = (): Promise<Reply>[] => [
+    service.get(`/v1/agents/${session.agent}`),
+    run(service, session.agent, 'Hi.'),
+  ];
+
+  /** Rewrites an event while the service is stopped; nothing uses it, before and after a rebuild. */
+  async function expectUnused(stream: string, revision: number, change: Change): Promise<void> {
+    await service.service().stop();
+    service.forger.rewrite(stream, revision, change);
+    await service.restart();
+    const calls = service.model.requests.length;
+    for (const isRebuilt of [false, true]) {
+      if (isRebuilt) {
+        expect((await runCliWith(service.env, 'projections', 'rebuild')).code).toBe(0);
+        await service.restart();
+      }
+      for (const answer of await Promise.all(requests()))
+        expect(expectFailure(answer, 'stream_damaged').error).toContain(
+          `The stream ${stream} is damaged: the event at revision ${revision} is not the one`,
+        );
+      const { status, damaged_streams } = (await service.get('/health/ready')).body.data;
+      expect([status, damaged_streams]).toEqual([
+        'degraded',
+        [expect.objectContaining({ stream })],
+      ]);
+    }
+    expect(service.model.requests).toHaveLength(calls);
+  }
+
+  test('an agent whose recorded model was rewritten does not run', async () => {
+    await expectUnused(`agent-${session.agent}`, 0, ({ data }) => void (data['model'] = 'narrow'));
+  }, 60_000);
+
+  test('an API key whose recorded scopes were rewritten gives no access', async () => {
+    const [{ stream } = { stream: '' }] = service.forger.events('account-');
+    const issued = service.forger.stream(stream).find(({ type }) => type.includes('key_issued'))!;
+    await expectUnused(stream, issued.revision, ({ data }) => {
+      data['scopes'] = (data['scopes'] as string[]).toReversed();
+    });
+  }, 60_000);
+
+  test('the newest event of the log, rewritten before a start, damages its stream alone', async () => {
+    const agent = await service.createAgent();
+    const { length } = service.forger.events();
+    await eventually(
+      () => service.get('/health/ready'),
+      ({ body }) => body.data.transparency_log.size >= length,
+    );
+    await service.service().stop();
+    const { stream, revision } = service.forger.events().at(-1)!;
+    service.forger.rewrite(stream, revision, ({ metadata }) => {
+      metadata['recorded_at'] = '2020-01-01T00:00:00.000Z';
+    });
+    await service.restart();
+    const { status, damaged_streams } = (await service.get('/health/ready')).body.data;
+    expect([status, damaged_streams]).toEqual(['degraded', [expect.objectContaining({ stream })]]);
+    expect(expectFailure(await run(service, agent, 'Hi.'), 'stream_damaged').error).toContain(
+      stream,
+    );
+    expect((await run(service, session.agent, 'Hi.', session.session)).status).toBe(200);
+  }, 60_000);
+});

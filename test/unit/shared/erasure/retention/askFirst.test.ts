@@ -1,0 +1,107 @@
+import { expect, test } from '@jest/globals';
+import { askFirst } from '../../../../../shared/erasure/retention/askFirst.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+import type { AccountRow, SessionRow } from '../../../../../shared/readModels/tables.ts';
+import { sessionRow } from '../../../../support/builders/events.ts';
+
+const DAY_MS = 86_400_000;
+/** Sessions that were last active before this are due. */
+const BEFORE = Date.UTC(2027, 0, 1);
+const FEW = LIMITS.retention.unconfirmedSessions;
+
+/** The numbers of sessions by the days since when they are due; young ones are not due. */
+interface Sessions {
+  [days: number]: number;
+  young?: number;
+}
+
+const rowsOf = (account_id: string, { young = 0, ...due }: Sessions): SessionRow[] =>
+  [...Object.entries(due), ['-5', young] as const].flatMap(([days, count]) =>
+    Array.from({ length: count }, (_, index) =>
+      sessionRow({
+        account_id,
+        session_id: `session_${days}_${index}`,
+        updated_at: new Date(BEFORE - Number(days) * DAY_MS - 1).toISOString(),
+      }),
+    ),
+  );
+
+interface World {
+  confirmed?: Record<string, number>;
+  held?: string;
+  percent?: number;
+}
+
+/** Asks for accounts with these sessions, in pages of 50. Resolves with those that may begin. */
+async function ask(
+  all: Record<string, Sessions>,
+  { confirmed = {}, held, percent = 20 }: World = {},
+) {
+  const { begun, ...asked } = await askFirst(
+    Object.keys(all).map((account_id) => ({
+      account: { account_id, hold: { held: account_id === held } } as AccountRow,
+      before: BEFORE,
+    })),
+    {
+      percent,
+      confirmedBefore: async (account_id) => confirmed[account_id] ?? -Infinity,
+      async listPage(account_id, after) {
+        const rows = rowsOf(account_id, all[account_id]!);
+        const from = rows.findIndex(({ session_id }) => session_id === after) + 1;
+        return { rows: rows.slice(from, from + 50), more: rows.length > from + 50 };
+      },
+      signal: new AbortController().signal,
+    },
+  );
+  return { begun: begun.map(({ account }) => account.account_id), ...asked };
+}
+
+test('asks where more than the share and more than a hundred sessions are due', async () => {
+  expect(await ask({ a: { 0: FEW } })).toEqual({ begun: ['a'], due: 0 });
+  expect(await ask({ a: { 0: 200, young: 800 } })).toMatchObject({ begun: ['a'] });
+  const asked = await ask({ a: { 0: 201, young: 799 }, b: { 0: 1 } });
+  expect(asked).toMatchObject({ begun: ['b'], due: 201 });
+  expect(asked.reason).toBe(
+    '201 of the 1000 sessions of a are past their maximum at once, and retention erases nothing of them until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm a --reason <text>.',
+  );
+});
+
+test('asks about fewer where a clock or a maximum made them due more than a day ago', async () => {
+  expect(await ask({ a: { 0: 5, young: 5 } })).toMatchObject({ begun: ['a'] });
+  expect(await ask({ a: { 2: 2, young: 8 } })).toMatchObject({ begun: ['a'] });
+  expect(await ask({ a: { 2: 3, young: 7 } })).toMatchObject({ begun: [], due: 3 });
+  expect(await ask({ a: { 2: 1 } })).toMatchObject({ begun: [], due: 1 });
+});
+
+test('asks where the sessions of several accounts are many together', async () => {
+  const small = { 0: 4 };
+  const names = Array.from({ length: 26 }, (_, index) => `acct_${index}`);
+  const all = Object.fromEntries(names.map((name) => [name, small]));
+  const asked = await ask({ ...all, idle: { young: 300 } });
+  expect(asked).toMatchObject({ begun: [], due: 104 });
+  expect(asked.reason).toMatch(
+    /^104 of the 104 sessions of 26 accounts, such as acct_0, are past .* confirm <account>\|all /,
+  );
+  expect((await ask({ ...all, idle: { young: 500 } })).begun).toEqual(names);
+  const confirmed = Object.fromEntries(names.slice(1).map((name) => [name, BEFORE]));
+  expect((await ask(all, { confirmed })).begun).toEqual(names);
+});
+
+test('does not ask again about what is confirmed, and says when something is', async () => {
+  const confirmed: Record<string, number> = {};
+  const all = { a: { 2: 5 }, b: { 3: 5 }, c: { 2: 5 } };
+  const { isConfirmed, reason } = await ask(all, { confirmed });
+  expect(reason).toMatch(/^15 of the 15 sessions of 3 accounts/);
+  expect(await isConfirmed!()).toBe(false);
+  confirmed['b'] = BEFORE - 2.5 * DAY_MS;
+  expect(await isConfirmed!()).toBe(true);
+  expect(await ask(all, { confirmed })).toMatchObject({ begun: ['b'], due: 10 });
+  // It covers no session that becomes due later.
+  const later = { b: { 2: 5, 3: 5 } };
+  expect(await ask(later, { confirmed })).toMatchObject({ begun: [], due: 10 });
+});
+
+test('asks about no account on hold, and never with a share of 100 percent', async () => {
+  expect(await ask({ a: { 2: 500 } }, { held: 'a' })).toEqual({ begun: ['a'], due: 0 });
+  expect(await ask({ a: { 2: 500 } }, { percent: 100 })).toEqual({ begun: ['a'], due: 0 });
+});
