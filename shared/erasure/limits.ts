@@ -6,7 +6,7 @@ export const ERASURE_LIMITS = {
     /** Sessions read at a time. */
     pageEntries: 500,
     /**
-     * Sessions past their maximum for up to a day that retention erases at once.
+     * Sessions due for up to a day that retention erases at once.
      * @beyond [confirmation](operations.md#retention-and-legal-hold)
      */
     unconfirmedSessions: 100,

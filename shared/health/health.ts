@@ -89,6 +89,17 @@ export interface TransparencyLogHealth {
 /** What one process knows that makes the health of the transparency log worse. */
 export type TransparencyFinding = Pick<TransparencyLogHealth, 'trouble' | 'doubt' | 'witnesses'>;
 
+/** The findings of all processes on their transparency log. */
+export interface TransparencyFindings {
+  /**
+   * Reports what this process found, nothing if undefined, and resolves with what the others report.
+   * Throws `store_unavailable`.
+   */
+  exchange(own: TransparencyFinding | undefined): Promise<TransparencyFinding[]>;
+  /** Withdraws the report of this process. Throws `store_unavailable`. */
+  withdraw(): Promise<void>;
+}
+
 /** The health of the read models. */
 export interface ProjectionHealth {
   /**

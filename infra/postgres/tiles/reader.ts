@@ -1,16 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { Pool, type QueryResultRow } from 'pg';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { TransparencyFindings } from '../../../shared/ports/transparencyFindings.ts';
+import type { TransparencyFinding, TransparencyFindings } from '../../../shared/health/health.ts';
 import type { TileReader, TreeState } from '../../../shared/transparency/tileStore.ts';
 import { connectionOptions } from '../connection.ts';
 import { withDatabaseErrors, isMissing } from '../failures.ts';
-import { transparencyFindings } from './findings.ts';
 
 const STATEMENT_MS = 5_000;
 const CONNECTIONS = 2;
 
 /** Runs a query and resolves with its rows. */
-export type AllRows = <Row extends QueryResultRow>(
+type AllRows = <Row extends QueryResultRow>(
   text: string,
   values: readonly unknown[],
 ) => Promise<Row[]>;
@@ -52,6 +52,38 @@ export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
       const text = `SELECT size, checkpoint FROM turnlog.tlog_trees WHERE origin = ${tree}`;
       const row = await first<{ size: number; checkpoint: string | null }>(text, originParameter);
       return { size: row?.size ?? 0, checkpoint: parsed(row?.checkpoint) };
+    },
+  };
+}
+
+/** A row is as old as this where a process ended without withdrawing it, or can't reach the database. */
+const RECENT = "reported_at > clock_timestamp() - interval '15 seconds'";
+
+const REPORT = `WITH gone AS (DELETE FROM turnlog.tlog_findings WHERE NOT ${RECENT} AND reporter <> $1)
+  INSERT INTO turnlog.tlog_findings (reporter, reported_at, finding) VALUES ($1, clock_timestamp(), $2)
+  ON CONFLICT (reporter) DO UPDATE SET reported_at = excluded.reported_at, finding = excluded.finding`;
+
+const OTHERS = `SELECT finding FROM turnlog.tlog_findings WHERE reporter <> $1 AND ${RECENT} ORDER BY reporter`;
+
+/** Exchanges findings through a database. */
+function transparencyFindings(all: AllRows): TransparencyFindings {
+  const reporter = randomUUID();
+  let isReported = false;
+
+  async function withdraw(): Promise<void> {
+    if (isReported) await all('DELETE FROM turnlog.tlog_findings WHERE reporter = $1', [reporter]);
+    isReported = false;
+  }
+
+  return {
+    withdraw,
+    async exchange(own) {
+      if (own) {
+        isReported = true;
+        await all(REPORT, [reporter, JSON.stringify(own)]);
+      } else await withdraw();
+      const rows = await all<{ finding: TransparencyFinding }>(OTHERS, [reporter]);
+      return rows.map(({ finding }) => finding);
     },
   };
 }

@@ -22,10 +22,13 @@ import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedSt
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import { declareTree } from '../../../shared/restoredLogs/declareTree.ts';
-import type { TransparencyFindings } from '../../../shared/ports/transparencyFindings.ts';
 import { compareTree } from '../../../shared/transparency/kept/compareTree.ts';
 import type { ActiveTrees, TileReader } from '../../../shared/transparency/tileStore.ts';
-import type { ProverReport, TransparencyLogHealth } from '../../../shared/health/health.ts';
+import type {
+  ProverReport,
+  TransparencyFindings,
+  TransparencyLogHealth,
+} from '../../../shared/health/health.ts';
 import { createProverHealth, type ProverHealth } from '../../followers/prover/health.ts';
 import type { Prover, ProverLogger } from '../../followers/prover/prover.ts';
 import type { WitnessesReport } from '../../followers/prover/witnesses.ts';

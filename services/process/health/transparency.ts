@@ -1,5 +1,8 @@
-import type { TransparencyFinding, TransparencyLogHealth } from '../../../shared/health/health.ts';
-import type { TransparencyFindings } from '../../../shared/ports/transparencyFindings.ts';
+import type {
+  TransparencyFinding,
+  TransparencyFindings,
+  TransparencyLogHealth,
+} from '../../../shared/health/health.ts';
 import { startPolling } from '../upkeep/periodicTask.ts';
 import type { ProcessPart } from '../processParts.ts';
 

@@ -54,7 +54,7 @@ export const storeOptions = {
     minimum: 1,
     maximum: 100,
     description:
-      'Retention asks an operator before it erases more than this share of the sessions of an account, or of all, at once; 100: never',
+      'Retention asks an operator before it erases more than this share of sessions at once; 100: never',
   }),
   VISIBILITY_WAIT_MS: Type.Integer({
     default: 2_000,
