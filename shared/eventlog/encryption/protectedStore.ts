@@ -2,7 +2,7 @@ import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { Keyring, ReadingKeys } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';
-import { createErasureLookup } from '../reading/erasureLookup.ts';
+import { createErasureLookup, REMEMBERED_STREAMS } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
 import {
   createLeafComparison,
@@ -111,11 +111,20 @@ function withTexts<Log extends Followed>(
   return {
     ...log,
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
+      /** The types of the latest events by stream; an erasure may follow until the end of the log. */
+      const latest = new Map<string, string>();
       for await (const batch of log.subscribe(options)) {
-        for (const event of batch.events)
+        for (const event of batch.events) {
+          latest.delete(event.stream);
           if (isErasure(event.type)) keys.evict(event.stream, keysNamedBy(event));
-          // At the end of the log this is the last event of the stream, which need not be read then.
-          else if (batch.caughtUp) keys.noteLastEvent(event.stream, event.type);
+          else latest.set(event.stream, event.type);
+          if (latest.size > REMEMBERED_STREAMS) latest.delete(latest.keys().next().value!);
+        }
+        if (batch.caughtUp) {
+          // These are the last events of their streams, which need not be read then.
+          for (const [stream, type] of latest) keys.noteLastEvent(stream, type);
+          latest.clear();
+        }
         yield { ...batch, events: await openBatch(batch.events, opening) };
       }
     },

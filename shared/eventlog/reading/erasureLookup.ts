@@ -4,7 +4,7 @@ import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
 
 /** Streams held in memory; the ends of others are read again. */
-const REMEMBERED_STREAMS = 20_000;
+export const REMEMBERED_STREAMS = 20_000;
 
 type Read = Pick<EventLog, 'readStream'>;
 

@@ -26,7 +26,7 @@ let store: ProjectionStore;
 beforeEach(async () => {
   folder = await temporaryFolder();
   log = await openSqliteEventStore({ folder });
-  store = await openSqliteProjectionStore({ folder });
+  store = { ...(await openSqliteProjectionStore({ folder })), batchSize: 1_000 };
 });
 
 afterEach(async () => {
