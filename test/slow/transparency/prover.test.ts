@@ -436,6 +436,15 @@ test('an empty log is waited for, and an event is signed though none follows it'
   await store.close();
 });
 
+test('leaves wait until the read models are filled', async () => {
+  const filled = Promise.withResolvers<void>();
+  const prover = prove(EVENTS.slice(0, 3), { untilFilled: () => filled.promise });
+  await sleep(500);
+  expect(prover.reports).toEqual([]);
+  filled.resolve();
+  await prover.until(({ size }) => size === 3);
+});
+
 test('a log that was declared restored gets another tree', async () => {
   const store = await openSqliteEventStore({ folder });
   const prover = startProver(store, trees, { signingKeys: () => [key] });

@@ -33,7 +33,13 @@ export function startProver(
   options: Partial<
     Pick<
       Prover,
-      'signingKeys' | 'witnesses' | 'acquireLeadership' | 'origin' | 'clock' | 'declareTree'
+      | 'signingKeys'
+      | 'witnesses'
+      | 'acquireLeadership'
+      | 'origin'
+      | 'clock'
+      | 'declareTree'
+      | 'untilFilled'
     >
   >,
 ): RunningProver {
