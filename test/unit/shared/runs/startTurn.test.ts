@@ -88,6 +88,7 @@ function begin(
       isGone: (owner: string) => owner !== 'other',
       isOverdue: () => false,
     },
+    readModels: { findSession: async () => undefined },
     cachedRows: { findApiKey: async () => ({ revoked_at: null, expires_at: null }) },
     clock: { now: () => NOW },
     ids: { uuid: randomUUID },

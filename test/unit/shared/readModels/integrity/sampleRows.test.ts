@@ -233,7 +233,7 @@ async function longSession(turns: number, input: string) {
   const most = { events: 0, bytes: 0 };
   return {
     most,
-    async untilDamaged(count: number, steps = 300): Promise<void> {
+    async untilDamaged(count: number, steps = 1_500): Promise<void> {
       for (let step = 0; damaged.count() < count && step < steps; step += 1) {
         [events, bytes] = [0, 0];
         await sample();
