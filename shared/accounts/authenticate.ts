@@ -8,7 +8,7 @@ import type { Actor } from '../commandHandling/context.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { claimedKeyId, hashApiKey, hashesAreEqual } from './apiKey.ts';
 import type { Scope } from './events.ts';
-import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 
 interface Principal {
@@ -98,16 +98,25 @@ async function identifyChatToken(
 
 /**
  * Identifies the principal of an API key or a chat token. Rejects with `unauthorized` for a chat
- * token that has ended, which is no failed guess.
+ * token that has ended, which is no failed guess, and with `stream_damaged` when the events that
+ * decide about the key are damaged.
  */
-export const identify = (
+export async function identify(
   { rows, keys }: { rows: ChatRows & KeyRows; keys: Pick<Keyring, 'ensureKey'> },
   credential: string,
   now: number,
-): Promise<Authentication> =>
-  looksLikeChatToken(credential)
-    ? identifyChatToken({ rows, keys }, credential, now)
-    : identifyKey(rows, credential, now);
+): Promise<Authentication> {
+  try {
+    return await (looksLikeChatToken(credential)
+      ? identifyChatToken({ rows, keys }, credential, now)
+      : identifyKey(rows, credential, now));
+  } catch (error) {
+    if (!isTurnlogError(error, 'stream_damaged')) throw error;
+    // The caller may know no more than the id of a key.
+    const message = 'The events that decide about this key are damaged. Health names their stream.';
+    throw new TurnlogError('stream_damaged', message, { cause: error });
+  }
+}
 
 /**
  * Returns true while a key, and the chat token that was presented, remain valid. Used by connections

@@ -30,7 +30,11 @@ describe.each(await forgedStores())('on $name', ({ start }) => {
   ];
 
   /** Rewrites an event while the service is stopped; nothing uses it, before and after a rebuild. */
-  async function expectUnused(stream: string, revision: number, change: Change): Promise<void> {
+  async function expectUnused(
+    { stream, revision }: { stream: string; revision: number },
+    change: Change,
+    message = `The stream ${stream} is damaged: the event at revision ${revision} is not the one`,
+  ): Promise<void> {
     await service.service().stop();
     service.forger.rewrite(stream, revision, change);
     await service.restart();
@@ -41,9 +45,7 @@ describe.each(await forgedStores())('on $name', ({ start }) => {
         await service.restart();
       }
       for (const answer of await Promise.all(requests()))
-        expect(expectFailure(answer, 'stream_damaged').error).toContain(
-          `The stream ${stream} is damaged: the event at revision ${revision} is not the one`,
-        );
+        expect(expectFailure(answer, 'stream_damaged').error).toContain(message);
       const { status, damaged_streams } = (await service.get('/health/ready')).body.data;
       expect([status, damaged_streams]).toEqual([
         'degraded',
@@ -54,15 +56,19 @@ describe.each(await forgedStores())('on $name', ({ start }) => {
   }
 
   test('an agent whose recorded model was rewritten does not run', async () => {
-    await expectUnused(`agent-${session.agent}`, 0, ({ data }) => void (data['model'] = 'narrow'));
+    await expectUnused({ stream: `agent-${session.agent}`, revision: 0 }, ({ data }) => {
+      data['model'] = 'narrow';
+    });
   }, 60_000);
 
   test('an API key whose recorded scopes were rewritten gives no access', async () => {
     const [{ stream } = { stream: '' }] = service.forger.events('account-');
     const issued = service.forger.stream(stream).find(({ type }) => type.includes('key_issued'))!;
-    await expectUnused(stream, issued.revision, ({ data }) => {
+    const reverseScopes: Change = ({ data }) => {
       data['scopes'] = (data['scopes'] as string[]).toReversed();
-    });
+    };
+    // A caller who is not identified yet reads no stream, no revision and no reason.
+    await expectUnused(issued, reverseScopes, 'The events that decide about this key are damaged.');
   }, 60_000);
 
   test('the newest event of the log, rewritten before a start, damages its stream alone', async () => {
