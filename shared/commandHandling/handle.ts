@@ -41,7 +41,8 @@ export async function handleLoaded<
   limit: ConflictLimitOptions = {},
 ): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
-  for (let loaded = preloaded ?? (await load(context)); ; loaded = await load(context)) {
+  const source = { ...context, waitLimits: limit };
+  for (let loaded = preloaded ?? (await load(source)); ; loaded = await load(source)) {
     limit.signal?.throwIfAborted();
     const authored = await commandFor(loaded);
     const events = authored ? decider.decide(authored.command, loaded.state) : [];

@@ -23,7 +23,8 @@ function changesOf(stored: ReadableEvent): Change[] {
     throw new Error('the key of its text is destroyed, and no erasure of the stream says so');
   const recorded = openedEvent(stored);
   const event = toDomainEvent(recorded);
-  if (!event) return passOver(recorded);
+  // An event of another application is no part of the stream, which ends before it.
+  if (!event) return belongsIn(recorded.stream, recorded.type) ? passOver(recorded) : [];
   if (!isValidMetadata(recorded.metadata)) throw new Error('its metadata does not fit the schema');
   if (!belongsIn(recorded.stream, event.type))
     throw new Error('its type does not belong in this stream');

@@ -122,7 +122,7 @@ function describe(
     const row = await findOwnSession(context, actor.account_id, session_id);
     if (row.status === 'erased') throw sessionErasedError();
     const loaded = await withSessionReadPermit(context, request, bounds, () =>
-      target.load(context),
+      target.load({ ...context, waitLimits: bounds }),
     );
     return { ...loaded, row, described: await descriptionAt(context, row, loaded.head.revision) };
   };

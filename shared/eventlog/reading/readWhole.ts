@@ -46,8 +46,11 @@ async function readNewest(
   const { store } = source;
   const { events } = await readUntilComplete(source, stream, {
     async read() {
+      // Before the read: an event that is appended meanwhile is not missing.
+      const known = store.leaves?.newestKnown(stream) ?? -1;
       const found = await readStored(source, stream, options);
-      const missing = await store.leaves?.findMissing(stream, found[0]?.revision ?? -1);
+      const end = { known, newest: found[0]?.revision ?? -1 };
+      const missing = await store.leaves?.findMissing(stream, end);
       return { events: found, missing };
     },
     findFlaw: ({ missing }) => missing,

@@ -4,6 +4,7 @@
 import { isTurnlogError, type TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { ReadOptions } from '../../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
+import type { WaitLimits } from '../../lib/time/sleep.ts';
 import type { ProtectedStore } from '../encryption/protectedStore.ts';
 import {
   damageFromError,
@@ -18,6 +19,8 @@ import {
 export interface StreamSource {
   store: Pick<ProtectedStore, 'readStream' | 'keys' | 'leaves'>;
   damaged: DamagedStreams;
+  /** The limits of waits for events that the store does not show yet; none by default. */
+  waitLimits?: WaitLimits;
 }
 
 /**

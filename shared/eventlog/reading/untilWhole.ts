@@ -25,7 +25,7 @@ export async function readUntilComplete<Found>(
   source: StreamSource,
   stream: string,
   { read, findFlaw }: CompleteRead<Found>,
-  { until = Infinity, signal }: WaitLimits = {},
+  { until = Infinity, signal }: WaitLimits = source.waitLimits ?? {},
 ): Promise<Found> {
   for (let attempts = 0; ; attempts += 1) {
     const result = await read();

@@ -123,7 +123,13 @@ export async function loadSessionForRun(
   const load = (): Promise<LoadedSession> =>
     withSessionReadPermit(context, request, bounds, () =>
       loadCachedSession(
-        { store, damaged, memory: runState.sessionCache, setOrigins: bounds.setOrigins },
+        {
+          store,
+          damaged,
+          waitLimits: bounds,
+          memory: runState.sessionCache,
+          setOrigins: bounds.setOrigins,
+        },
         session_id,
         async (turns, summary) => {
           bounds.signal.throwIfAborted();

@@ -11,7 +11,7 @@ import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TileReader, TreeState } from '../tileStore.ts';
-import { leafIndexOf } from '../tlog/leaf.ts';
+import { bundleOf, leafIndexIn } from '../tlog/leaf.ts';
 import { cachedTree, type TreeFiles } from './cachedTree.ts';
 import { createSignedLeaves } from './signedLeaves.ts';
 
@@ -30,14 +30,26 @@ export interface LeafComparison {
   areOwn(events: readonly StoredEvent[]): boolean;
   /**
    * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf.
-   * Undefined when all fit, as far as the tree covers them and can be read.
+   * Undefined when all fit, as far as the tree covers them and can be read. Entries and tiles that
+   * are missing or damaged are a flaw unless `passesLostTiles`.
    */
-  findFlaw(events: readonly StoredEvent[]): Promise<StreamFlaw | undefined>;
+  findFlaw(
+    events: readonly StoredEvent[],
+    options?: { passesLostTiles: boolean },
+  ): Promise<StreamFlaw | undefined>;
   /**
-   * The flaw of a stream whose newest event is of this revision, -1 for none, although this process
-   * has appended or compared a later one. Undefined otherwise, and for another log than the tree's.
+   * The revision of the newest event of the stream that this process has appended or compared, -1
+   * for none. To be read before the stream is.
    */
-  findMissing(stream: string, newest: number): Promise<StreamFlaw | undefined>;
+  newestKnown(stream: string): number;
+  /**
+   * The flaw of a stream that ends before the event that was known when its end was read. Both are
+   * revisions, -1 for none. Undefined otherwise, and for another log than the tree's.
+   */
+  findMissing(
+    stream: string,
+    end: { known: number; newest: number },
+  ): Promise<StreamFlaw | undefined>;
 }
 
 /** An event of a stream that is known to be as it was recorded. */
@@ -54,13 +66,19 @@ const flawOf = ({ revision }: StoredEvent, what: string): StreamFlaw => ({
 });
 
 const CHANGED = 'is not the one that was recorded';
-/** What is said of an event without a leaf. */
+/** The reason for an event without a leaf. */
 export const NO_LEAF =
   'is not the one that was recorded: the transparency log has no leaf with its hash where it stands';
-/** What is said of an event whose leaf was put into the files of the tree. */
+/** The reason for an event whose leaf was put into the files of the tree. */
 const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
+
+/** The fit of an event in the rest of a sentence; `isLost` where entries or tiles are. */
+interface Fit {
+  what: string;
+  isLost?: true;
+}
 
 /** The event does not fit its own content, or does not follow the one before it. */
 export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
@@ -115,18 +133,20 @@ export function createLeafComparison(
     return covers || performance.now() - stateAt < STATE_MS ? state : refresh();
   }
 
-  /** `FITS`, or how the event does not fit its leaf, in the rest of a sentence. */
-  async function fitOf(files: TreeFiles, event: StoredEvent): Promise<string> {
+  /** `FITS`, or how the event does not fit its leaf. */
+  async function fitOf(files: TreeFiles, event: StoredEvent): Promise<Fit> {
     const { size } = state;
     const hash = recordedHash(event);
+    // An index of bundles that is lost is no flaw of a stream: the prover rebuilds it from the log.
+    const bundle = await bundleOf(files, event.position, size);
     try {
-      const index = await leafIndexOf(files, { position: event.position, hash }, size);
-      if (index === undefined) return NO_LEAF;
+      const index = await leafIndexIn(files, { bundle, size }, hash);
+      if (index === undefined) return { what: NO_LEAF };
       const leads = await signed.leads(files, { index, size }, hash);
-      return leads === false ? NOT_SIGNED : FITS;
+      return { what: leads === false ? NOT_SIGNED : FITS };
     } catch (error) {
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
-      return `can't be compared with its leaf: ${error.message}`;
+      return { what: `can't be compared with its leaf: ${error.message}`, isLost: true };
     }
   }
 
@@ -143,31 +163,34 @@ export function createLeafComparison(
   }
 
   /** Looks again at what seems not to fit. */
-  async function fitAgain(event: StoredEvent): Promise<string> {
+  async function fitAgain(event: StoredEvent): Promise<Fit> {
     const end = await endOfTree();
-    return end && event.position <= end.position ? fitOf(tiles, event) : FITS;
+    return end && event.position <= end.position ? fitOf(tiles, event) : { what: FITS };
   }
 
   /** The flaw of the first event that does not fit its leaf, and the last event that does. */
   async function compare(
     events: readonly StoredEvent[],
+    passesLostTiles: boolean,
   ): Promise<{ flaw?: StreamFlaw; compared?: StoredEvent }> {
     let compared: StoredEvent | undefined;
     for (const event of events) {
       const { checkpoint } = await stateFor(event);
       if (!checkpoint || event.position > checkpoint.position) break;
-      if ((await fitOf(tree, event)) === FITS) compared = event;
+      if ((await fitOf(tree, event)).what === FITS) compared = event;
       else {
-        const fit = await fitAgain(event);
-        if (fit !== FITS) return { flaw: flawOf(event, fit) };
+        const { what, isLost } = await fitAgain(event);
+        if (what !== FITS && !(isLost && passesLostTiles)) return { flaw: flawOf(event, what) };
       }
     }
     return compared ? { compared } : {};
   }
 
+  const newestKnown = (stream: string): number => known.peek(stream)?.revision ?? -1;
+
   function remember(event: StoredEvent): void {
     const { stream, revision } = event;
-    if ((known.peek(stream)?.revision ?? -1) < revision)
+    if (newestKnown(stream) < revision)
       known.set(stream, { revision, hash: recordedHash(event), ownFrom: revision + 1 });
   }
 
@@ -204,7 +227,7 @@ export function createLeafComparison(
         recordedHash(last) === own.hash
       );
     },
-    async findFlaw(events) {
+    async findFlaw(events, { passesLostTiles } = { passesLostTiles: false }) {
       const last = events.at(-1);
       if (!last) return undefined;
       const flaw = chainFlaw(events);
@@ -212,7 +235,10 @@ export function createLeafComparison(
       try {
         const at = indexOfKnown(events) ?? (await refresh(), indexOfKnown(events));
         // The chain leads from a known event to all before it.
-        const { flaw: missing, compared } = await compare(events.slice((at ?? -1) + 1));
+        const { flaw: missing, compared } = await compare(
+          events.slice((at ?? -1) + 1),
+          passesLostTiles,
+        );
         if (missing) return missing;
         if (at === undefined) return flawOf(knownIn(events)!, CHANGED);
         if (compared) remember(compared);
@@ -222,8 +248,11 @@ export function createLeafComparison(
       }
       return undefined;
     },
-    async findMissing(stream, newest) {
-      const isShorter = (): boolean => (known.peek(stream)?.revision ?? -1) > newest;
+    newestKnown,
+    async findMissing(stream, end) {
+      const { newest } = end;
+      // Another tree forgets what was known.
+      const isShorter = (): boolean => Math.min(end.known, newestKnown(stream)) > newest;
       if (!isShorter()) return undefined;
       const revision = newest + 1;
       try {

@@ -60,8 +60,12 @@ export function createSignedLeaves(
   let text: string | undefined;
 
   /** The hashes of the tile of leaves, if they lead to the root. */
-  async function tileHashes(tiles: Tiles, index: number): Promise<Buffer | undefined> {
-    const { size } = head!;
+  async function tileHashes(
+    tiles: Tiles,
+    index: number,
+    checkpoint: CheckpointText,
+  ): Promise<Buffer | undefined> {
+    const { origin, size } = checkpoint;
     const tile = Math.floor(index / TILE_WIDTH);
     const id = `${tile}/${widthAt(0, tile, size)}`;
     const known = shown.get(id);
@@ -69,9 +73,10 @@ export function createSignedLeaves(
     const once = remembering(tiles);
     const hashes = await readHashes(once, { level: 0, index: tile, size });
     const proof = await inclusionProof(once, index, size);
-    if (!verifyInclusion(proof, index, hashes[index % TILE_WIDTH]!, head!)) return undefined;
+    if (!verifyInclusion(proof, index, hashes[index % TILE_WIDTH]!, checkpoint)) return undefined;
     const all = Buffer.concat(hashes);
-    shown.set(id, all);
+    // A checkpoint of another tree may have been read meanwhile.
+    if (head?.origin === origin) shown.set(id, all);
     return all;
   }
 
@@ -89,9 +94,10 @@ export function createSignedLeaves(
       head = next;
     },
     async leads(tiles, { index, size }, hash) {
-      if (!head || index >= head.size || size < head.size) return undefined;
+      const checkpoint = head;
+      if (!checkpoint || index >= checkpoint.size || size < checkpoint.size) return undefined;
       const at = (index % TILE_WIDTH) * HASH_BYTES;
-      const hashes = await tileHashes(tiles, index);
+      const hashes = await tileHashes(tiles, index, checkpoint);
       return (
         hashes?.subarray(at, at + HASH_BYTES).equals(leafHash(leafEntry(hash, index))) ?? false
       );

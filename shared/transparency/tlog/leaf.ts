@@ -27,14 +27,18 @@ export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number
   return { hash, index: Number(index) };
 }
 
-/** The last of `bundles` entry bundles that begins before the event. */
-async function bundleOf(
+/**
+ * The last entry bundle that begins before the event, in a tree of `size` leaves. Throws
+ * `proof_invalid` when the index of bundles is incomplete, which no signature covers and which is
+ * rebuilt from the log.
+ */
+export async function bundleOf(
   reader: Pick<TileReader, 'beforeBundle'>,
   position: Position,
-  bundles: number,
+  size: number,
 ): Promise<number> {
   let first = 0;
-  let last = bundles - 1;
+  let last = Math.ceil(size / TILE_WIDTH) - 1;
   while (first < last) {
     const middle = Math.ceil((first + last) / 2);
     const before = await reader.beforeBundle(middle);
@@ -59,10 +63,23 @@ export async function leafIndexOf(
   size: number,
 ): Promise<number | undefined> {
   if (size === 0 || !HASH.test(event.hash)) return undefined;
-  const bundle = await bundleOf(reader, event.position, Math.ceil(size / TILE_WIDTH));
+  const bundle = await bundleOf(reader, event.position, size);
+  return leafIndexIn(reader, { bundle, size }, event.hash);
+}
+
+/**
+ * Finds the index of a hash in one bundle of a tree of `size` leaves; undefined when it is not there.
+ * Throws `proof_invalid` when the bundle is missing or damaged.
+ */
+export async function leafIndexIn(
+  reader: Pick<TileReader, 'read'>,
+  { bundle, size }: { bundle: number; size: number },
+  hash: string,
+): Promise<number | undefined> {
+  if (size === 0 || !HASH.test(hash)) return undefined;
   // Parsing all entries takes twenty times as long as searching their bytes.
   const bytes = await readBundleBytes(reader, bundle, size);
-  const found = bytes.indexOf(`{"hash":"${event.hash}","index":`, 0, 'latin1');
+  const found = bytes.indexOf(`{"hash":"${hash}","index":`, 0, 'latin1');
   if (found < 0) {
     // Tells a damaged bundle from one without the event.
     await readEntries(reader, bundle, size);

@@ -546,6 +546,18 @@ describe('a batch', () => {
     expect(rows.sessions.get('session_1')).toMatchObject({ turns: 1, revision: 2 });
   });
 
+  test('leaves the row before an event of another application, whose place the next one takes', () => {
+    const { record } = recordHistory();
+    const started = record(SESSION, sessionStarted('agent_1'));
+    const turn = record(SESSION, turnStarted(1));
+    const foreign = { ...turn, type: 'order.paid', data: '{}', metadata: '{}' };
+    const before = rowsAfter([started, foreign]);
+    expect(before.parked).toEqual([]);
+    expect(before.rows.sessions.get('session_1')).toMatchObject({ turns: 0, revision: 0 });
+    const { rows } = rowsAfter([started, foreign, turn]);
+    expect(rows.sessions.get('session_1')).toMatchObject({ turns: 1, revision: 1 });
+  });
+
   test.each([
     ['misses an event', [0, 1, 3], { revision: 3, error: 'revision 2 of the stream is missing' }],
     [

@@ -6,6 +6,7 @@ import {
   reportDamage,
 } from '../../../../../shared/eventlog/reading/reportDamage.ts';
 import { readPage } from '../../../../../shared/eventlog/reading/readWhole.ts';
+import type { LeafComparison } from '../../../../../shared/transparency/leaves/leafComparison.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 const STREAM = 'session-1';
@@ -35,4 +36,39 @@ test('damage that was found here is noted once', async () => {
   const error = await reportDamage(source, STREAM, { reason: 'x', revision: 0 });
   await toDamageError(source, STREAM, error, '/session_id');
   expect(source.record).toHaveBeenCalledTimes(1);
+});
+
+test('the wait for a lost end ends with the limits of the caller', async () => {
+  const missing = { reason: 'revision 0 is missing', revision: 0 };
+  const leaves = {
+    newestKnown: () => 0,
+    findMissing: async () => missing,
+  } as unknown as LeafComparison;
+  const { damaged, store } = brokenSource();
+  const source = {
+    damaged,
+    store: { ...store, readStream: async () => [], leaves },
+  };
+  const newest = { direction: 'backwards', limit: 1 } as const;
+  const reason = new Error('stopped');
+  const stopped = { ...source, waitLimits: { signal: AbortSignal.abort(reason) } };
+  await expect(readPage(stopped, STREAM, newest)).rejects.toBe(reason);
+  const late = { ...source, waitLimits: { until: performance.now() } };
+  await expect(readPage(late, STREAM, newest)).rejects.toMatchObject({ code: 'store_unavailable' });
+});
+
+test('an event that is appended while the newest ones are read is not missing', async () => {
+  let known = -1;
+  const leaves = {
+    newestKnown: () => known,
+    findMissing: async (_stream: string, end: { known: number; newest: number }) =>
+      end.known > end.newest ? { reason: 'revision 0 is missing', revision: 0 } : undefined,
+  } as unknown as LeafComparison;
+  const { damaged, store } = brokenSource();
+  async function readStream(): Promise<[]> {
+    known = 0;
+    return [];
+  }
+  const source = { damaged, store: { ...store, readStream, leaves } };
+  expect(await readPage(source, STREAM, { direction: 'backwards', limit: 1 })).toEqual([]);
 });

@@ -30,6 +30,10 @@ import {
   turnCompleted,
   turnStarted,
 } from '../../../../support/builders/events.ts';
+import {
+  createLeafComparison,
+  type LeafComparison,
+} from '../../../../../shared/transparency/leaves/leafComparison.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
@@ -43,6 +47,7 @@ const { keys } = memoryKeys();
 let log: StoredEvent[];
 let record: ReturnType<typeof recordHistory>['record'];
 let isAway: boolean;
+let leaves: LeafComparison | undefined;
 let reads: number;
 let now: number;
 /** The rows of the database. */
@@ -71,7 +76,7 @@ function start() {
     untilShown: async () => true,
   } as unknown as ReadModels;
   const source = {
-    store: { readStream, keys },
+    store: { readStream, keys, ...(leaves && { leaves }) },
     damaged: createDamagedStreams(() => undefined),
   };
   return checkedReadModels(queries, source, damaged, () => now);
@@ -89,7 +94,7 @@ async function project(): Promise<void> {
 }
 
 beforeEach(async () => {
-  [log, isAway, now] = [[], false, 0];
+  [log, isAway, now, leaves] = [[], false, 0, undefined];
   ({ record } = recordHistory());
   append(ACCOUNT, accountOpened());
   append(ACCOUNT, keyIssued('key_1'));
@@ -123,6 +128,24 @@ describe('an API key', () => {
     const all = Array.from({ length: 8 }, () => checked.findApiKey('key_1'));
     expect(await Promise.all(all)).toEqual(all.map(() => key));
     expect(reads).toBe(1);
+  });
+
+  test('is what it was where the tree has lost its tiles', async () => {
+    const { position, id, metadata } = log.at(-1)!;
+    const event_hash = (JSON.parse(metadata) as { hash: string }).hash;
+    const checkpoint = { log_id: 'log', position, event_id: id, event_hash };
+    leaves = createLeafComparison(
+      { readStream, eventAt: async () => log.at(-1), firstEvent: async () => undefined },
+      {
+        read: async () => undefined,
+        readCheckpoint: async () => undefined,
+        beforeBundle: async () => undefined,
+        state: async () => ({ size: log.length, checkpoint }),
+      },
+    );
+    expect(await leaves.findFlaw(log.slice(0, 2))).toMatchObject({ revision: 0 });
+    checked = start();
+    expect(await checked.findApiKey('key_1')).toBe(key);
   });
 
   test.each<Partial<ApiKeyRow>>([

@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
@@ -13,6 +13,7 @@ import { memoryTiles } from '../../../../support/fakes/memoryTiles.ts';
 import { placed, streamsWriter } from '../../../../support/fakes/memoryLog.ts';
 
 const STREAM = 'session-1';
+const LOST = 'The transparency log has no tile.';
 let genuine: StoredEvent[];
 let log: StoredEvent[];
 let reads: number;
@@ -37,13 +38,13 @@ function rewritten(revision: number): StoredEvent[] {
   );
 }
 
-async function compared(): Promise<LeafComparison> {
+async function compared(events = genuine): Promise<LeafComparison> {
   const files = memoryTiles();
   const edge = await openRightEdge(files, 0);
-  for (const [index, event] of genuine.slice(0, size).entries())
+  for (const [index, event] of events.slice(0, size).entries())
     edge.append(leafEntry(recordedHash(event), index));
   files.write(edge.takeFiles());
-  const last = genuine[size - 1];
+  const last = events[size - 1];
   const tiles: TileReader = {
     async read(path) {
       reads += 1;
@@ -121,12 +122,46 @@ test('says nothing of a tree of another log, or one that cannot be read', async 
   expect(await (await compared()).findFlaw(log)).toBeUndefined();
 });
 
-test('names an event whose leaf is in a file that is damaged', async () => {
-  failure = new TurnlogError('proof_invalid', 'The transparency log has no tile.');
-  expect(await (await compared()).findFlaw(genuine)).toEqual({
-    reason: expect.stringContaining(
-      "the event at revision 0 can't be compared with its leaf: The transparency log has no tile.",
-    ),
-    revision: 0,
+describe('an event whose leaf is in a file that is lost', () => {
+  beforeEach(() => {
+    failure = new TurnlogError('proof_invalid', LOST);
+  });
+
+  test('is named', async () => {
+    expect(await (await compared()).findFlaw(genuine)).toEqual({
+      reason: `the event at revision 0 can't be compared with its leaf: ${LOST}`,
+      revision: 0,
+    });
+  });
+
+  test('is passed over where lost tiles are, but no event that does not fit', async () => {
+    const passing = { passesLostTiles: true };
+    const comparison = await compared();
+    expect(await comparison.findFlaw(genuine, passing)).toBeUndefined();
+    expect(comparison.newestKnown(STREAM)).toBe(-1);
+    failure = undefined;
+    log = rewritten(2);
+    expect(await comparison.findFlaw(log, passing)).toMatchObject({ revision: 2 });
+  });
+});
+
+test('an index of bundles that is lost is no flaw', async () => {
+  const write = streamsWriter();
+  log = placed(Array.from({ length: 300 }, (_, at) => write(STREAM, { at })));
+  size = log.length;
+  const comparison = await compared(log);
+  expect(await comparison.findFlaw(log)).toBeUndefined();
+  expect(reads).toBe(0);
+});
+
+test('names a lost end, but no event that was appended while the end was read', async () => {
+  const comparison = await compared();
+  comparison.appended(STREAM, 3, genuine.slice(0, 4));
+  const known = comparison.newestKnown(STREAM);
+  comparison.appended(STREAM, 4, genuine.slice(4));
+  expect(await comparison.findMissing(STREAM, { known, newest: 3 })).toBeUndefined();
+  expect(await comparison.findMissing(STREAM, { known, newest: 2 })).toEqual({
+    reason: 'revision 3 is missing',
+    revision: 3,
   });
 });

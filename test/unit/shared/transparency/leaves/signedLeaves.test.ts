@@ -92,3 +92,19 @@ test('a tile that is missing is named', async () => {
   const leads = await leavesUnder(genuine.note);
   await expect(leads(memoryTiles(), 0)).rejects.toThrow('The transparency log has no tile/0/000');
 });
+
+test('a leaf leads to the checkpoint that was the newest when its proof began', async () => {
+  const [earlier, later] = [await treeOfHashes(hashes.slice(0, 300)), genuine];
+  let { note } = earlier;
+  const leaves = createSignedLeaves(log, { readCheckpoint: async () => note });
+  await leaves.refresh();
+  const advancing: MemoryTiles = {
+    ...genuine.tiles,
+    async read(path) {
+      note = later.note;
+      await leaves.refresh();
+      return genuine.tiles.read(path);
+    },
+  };
+  expect(await leaves.leads(advancing, { index: 299, size: SIZE }, hashes[299]!)).toBe(true);
+});
