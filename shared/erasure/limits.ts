@@ -6,10 +6,15 @@ export const ERASURE_LIMITS = {
     /** Sessions read at a time. */
     pageEntries: 500,
     /**
-     * Sessions due for up to a day that retention erases at once.
+     * Due sessions erased at once.
      * @beyond [confirmation](operations.md#retention-and-legal-hold)
      */
     unconfirmedSessions: 100,
+    /**
+     * Sessions a day overdue erased at once.
+     * @beyond [confirmation](operations.md#retention-and-legal-hold)
+     */
+    overdueSessions: 10,
     /** Sessions made from a session, directly or not, that are examined before its erasure. */
     dependents: 10_000,
   },

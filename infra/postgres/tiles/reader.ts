@@ -56,7 +56,7 @@ export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
   };
 }
 
-/** A row is as old as this where a process ended without withdrawing it, or can't reach the database. */
+/** Older rows are ignored: their process ended or lost the database. */
 const RECENT = "reported_at > clock_timestamp() - interval '15 seconds'";
 
 const REPORT = `WITH gone AS (DELETE FROM turnlog.tlog_findings WHERE NOT ${RECENT} AND reporter <> $1)

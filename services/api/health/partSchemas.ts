@@ -45,7 +45,7 @@ export const TransparencyLog = Type.Object(
     doubt: Type.Optional(
       Type.String({
         description:
-          'That it was begun for a log with events which has no record of an earlier one, or that an outvoted witness contradicts it, as this or another process found at its start',
+          'Present when the log was begun for a log with events which has no record of an earlier one, or an outvoted witness contradicts it; found by this or another process at its start',
       }),
     ),
     witnesses: Type.Optional(

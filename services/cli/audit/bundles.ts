@@ -2,7 +2,8 @@ import { open, rm } from 'node:fs/promises';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
-import { reportDamage } from '../../../shared/eventlog/reading/reportDamage.ts';
+import { readUntilComplete } from '../../../shared/eventlog/reading/untilWhole.ts';
+import type { StreamFlaw } from '../../../shared/eventlog/reading/streamDamage.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
@@ -88,28 +89,33 @@ async function writeReportFile(
   }
 }
 
-/** Requires the events that the read models show, if there are any: the end of a session may be lost. */
-async function requireEnd(
-  { operator }: CliContext,
+/**
+ * Reads the last event of a session. Requires the events that the read models show, if there are any:
+ * the end of a session may be lost.
+ */
+async function readHead(
+  { operator, signal }: Pick<CliContext, 'operator' | 'signal'>,
   session: string,
-  { stream, revision }: StoredEvent,
-): Promise<void> {
-  if ((await operator.followedLog()) === undefined) return;
-  const row = await (await operator.readModels()).findSession(session);
-  if (!row || row.revision <= revision) return;
-  const next = revision + 1;
-  throw await reportDamage(operator, stream, {
-    reason: `revision ${next} is missing`,
-    revision: next,
-  });
+): Promise<StoredEvent> {
+  const isFollowed = (await operator.followedLog()) !== undefined;
+  // The row is read first, because a session may get events between the two reads.
+  const row = isFollowed ? await (await operator.readModels()).findSession(session) : undefined;
+  const read = { read: () => headOfSession(operator.store, session), findFlaw };
+  return readUntilComplete(operator, sessionStream(session), read, { signal });
+
+  function findFlaw({ revision }: StoredEvent): StreamFlaw | undefined {
+    const next = revision + 1;
+    return row && row.revision >= next
+      ? { reason: `revision ${next} is missing`, revision: next }
+      : undefined;
+  }
 }
 
 async function exportBundle(context: CliContext, options: ExportOptions): Promise<void> {
   const { operator, output, progress, signal } = context;
   const { session, out, redact = [] } = options;
   await requireWritable(out);
-  const head = await headOfSession(operator.store, session);
-  await requireEnd(context, session, head);
+  const head = await readHead(context, session);
   const { metadata } = decodeEvent(head);
   const { proof, vkey, consistency } = await proveForExport(context, head, options);
   const began = performance.now();

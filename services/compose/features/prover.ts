@@ -302,7 +302,7 @@ export async function openProver(
 ): Promise<ProcessPart> {
   const { config, logger, services, opened } = opening;
   const shared = (health: ProverHealth['health']) =>
-    sharedTransparencyPart(proverHealthPart({ health }, check), findings);
+    sharedTransparencyPart(proverHealthPart({ health }, check), findings, logger);
   if (!services.includes('projector')) return shared(standingBy);
   const signing = await replicaSigningConfig(config);
   readSigningKeys(signing.keyFile);

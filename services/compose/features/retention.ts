@@ -140,6 +140,7 @@ export function retentionSweepPart(
     percent,
     confirmedBefore: (accountId) => readConfirmedBefore(context, accountId),
   };
+  const unerasable = new Set<string>();
   return retentionPart({
     ...options,
     judge,
@@ -167,6 +168,7 @@ export function retentionSweepPart(
         readModels,
         logger,
         confirmation,
+        unerasable,
         now,
         signal,
         async erase({ session_id, account_id }) {

@@ -3,6 +3,8 @@ import type {
   TransparencyFindings,
   TransparencyLogHealth,
 } from '../../../shared/health/health.ts';
+import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
+import type { Logger } from '../../../shared/lib/logger.ts';
 import { startPolling } from '../upkeep/periodicTask.ts';
 import type { ProcessPart } from '../processParts.ts';
 
@@ -29,13 +31,28 @@ function findingOf({
  * The health of the transparency log in one of several processes: only the one that signs knows of its
  * troubles, so each process reports what it finds, and shows what the others report.
  */
-export function sharedTransparencyPart(own: OwnPart, findings: TransparencyFindings): ProcessPart {
+export function sharedTransparencyPart(
+  own: OwnPart,
+  findings: TransparencyFindings,
+  logger: Pick<Logger, 'warn'>,
+): ProcessPart {
   let others: TransparencyFinding = {};
+  let isFailing = false;
 
   async function poll(): Promise<void> {
     const { transparency_log } = await own.health();
-    const reported = await findings.exchange(findingOf(transparency_log));
-    others = Object.assign({}, ...reported) as TransparencyFinding;
+    try {
+      const reported = await findings.exchange(findingOf(transparency_log));
+      others = Object.assign({}, ...reported) as TransparencyFinding;
+      isFailing = false;
+    } catch (error) {
+      if (!isFailing)
+        logger.warn(
+          errorSummary(error),
+          'the health of the transparency log could not be shared with other processes',
+        );
+      isFailing = true;
+    }
   }
 
   return {

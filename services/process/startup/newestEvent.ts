@@ -1,4 +1,5 @@
 import { isChangedEvent } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { belongsIn } from '../../../shared/eventlog/eventTypes.ts';
 import { readPage } from '../../../shared/eventlog/reading/readWhole.ts';
 import { reportDamage, type StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import { isLogUnavailable, isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -27,6 +28,8 @@ export function newestEventPart({ checkpoint, logger, ...source }: NewestEvent):
       const event = position === undefined ? undefined : await store.eventAt(position);
       if (!event) continue;
       const { stream, revision } = event;
+      // Other applications may write to the same log.
+      if (position !== known?.position && !belongsIn(stream, event.type)) continue;
       if (known && isChangedEvent(event, known)) {
         const reason = `the event at revision ${revision} is not the one that was recorded: the read models know another hash of it`;
         await reportDamage(source, stream, { reason, revision });

@@ -40,7 +40,7 @@ interface Counts {
   due: number;
   /** Those of them that no operator has confirmed. */
   unconfirmed: number;
-  /** Those of the unconfirmed ones that have been due for longer than a day. */
+  /** Those of the unconfirmed ones that have been due for longer than a day and may be erasable. */
   overdue: number;
 }
 
@@ -59,6 +59,8 @@ interface AskOptions extends ConfirmationRule {
     accountId: string,
     after: string | undefined,
   ) => Promise<{ rows: SessionRow[]; more: boolean }>;
+  /** True for a session that stays overdue whatever the clock says. */
+  isUnerasable: (session: SessionRow, account: AccountRow) => boolean;
   signal: AbortSignal;
 }
 
@@ -74,8 +76,11 @@ const sum = (all: readonly Counts[], name: keyof Counts): number =>
 
 function exceeds(all: readonly Counts[], percent: number): boolean {
   const share = (sum(all, 'sessions') * percent) / 100;
-  const most = Math.max(LIMITS.retention.unconfirmedSessions, share);
-  return sum(all, 'overdue') > share || sum(all, 'unconfirmed') > most;
+  const { overdueSessions, unconfirmedSessions } = LIMITS.retention;
+  return (
+    sum(all, 'overdue') > Math.max(overdueSessions, share) ||
+    sum(all, 'unconfirmed') > Math.max(unconfirmedSessions, share)
+  );
 }
 
 function reasonOf(asked: readonly Counted<AccountToSweep>[]): string {
@@ -93,7 +98,7 @@ function reasonOf(asked: readonly Counted<AccountToSweep>[]): string {
  */
 export async function askFirst<Account extends AccountToSweep>(
   accounts: readonly Account[],
-  { percent, confirmedBefore, listPage, signal }: AskOptions,
+  { percent, confirmedBefore, listPage, isUnerasable, signal }: AskOptions,
 ): Promise<Asked<Account>> {
   async function count(account: Account): Promise<Counted<Account>> {
     const { account_id } = account.account;
@@ -103,13 +108,14 @@ export async function askFirst<Account extends AccountToSweep>(
       signal.throwIfAborted();
       const page = await listPage(account_id, after);
       counted.sessions += page.rows.length;
-      for (const { updated_at } of page.rows) {
-        const active = Date.parse(updated_at);
+      for (const row of page.rows) {
+        const active = Date.parse(row.updated_at);
         if (!(active < account.before)) continue;
         counted.due += 1;
         if (active < confirmed) continue;
         counted.unconfirmed += 1;
-        if (active < account.before - OVERDUE_MS) counted.overdue += 1;
+        if (active < account.before - OVERDUE_MS && !isUnerasable(row, account.account))
+          counted.overdue += 1;
       }
       after = page.rows.at(-1)?.session_id;
       if (!page.more || after === undefined) return counted;

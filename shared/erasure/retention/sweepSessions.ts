@@ -16,6 +16,8 @@ const HOUR_MS = 3_600_000;
 const MAX_FAILURES = 10;
 /** Damaged sessions logged per sweep. Health reports the total number. */
 const MAX_LINES = 10;
+/** Sessions whose erasure failed that are remembered between sweeps. */
+const MAX_REMEMBERED = 10_000;
 /** Correct clocks may have differed by this much when the account was opened. */
 const AGE_TOLERANCE_MS = 86_400_000;
 
@@ -48,6 +50,11 @@ interface Sweep {
   logger: Pick<Logger, 'info' | 'warn'>;
   /** Without it, no sweep asks. */
   confirmation?: ConfirmationRule;
+  /**
+   * The ids of sessions that earlier sweeps could not erase, which this sweep brings up to date.
+   * They may stay due for ever, so they are no sign of a wrong clock.
+   */
+  unerasable?: Set<string>;
   /** In milliseconds since the epoch. */
   now: number;
   signal: AbortSignal;
@@ -59,6 +66,13 @@ const isDamage = (error: unknown): boolean => isTurnlogError(error, 'stream_dama
 /** True for a time of last activity that no correct clock can have recorded. */
 const isOlderThanAccount = ({ updated_at }: SessionRow, { opened_at }: AccountRow): boolean =>
   !(Date.parse(updated_at) >= Date.parse(opened_at) - AGE_TOLERANCE_MS);
+
+/** Remembers a session that could not be erased, in place of the oldest one if there are too many. */
+function remember(unerasable: Set<string>, sessionId: string): void {
+  unerasable.add(sessionId);
+  const [oldest] = unerasable;
+  if (unerasable.size > MAX_REMEMBERED) unerasable.delete(oldest!);
+}
 
 /** An account and how far its sessions have been examined. */
 interface Turn extends AccountToSweep {
@@ -84,6 +98,7 @@ export async function sweepSessions({
   readModels,
   erase,
   confirmation,
+  unerasable = new Set(),
   logger,
   now,
   signal,
@@ -112,13 +127,15 @@ export async function sweepSessions({
     if (result.erased >= LIMITS.retention.sessionsOfSweep) return;
     try {
       await erase(session);
+      unerasable.delete(session.session_id);
       result.erased += 1;
       consecutiveFailures = 0;
     } catch (error) {
       signal.throwIfAborted();
       const isDamaged = isDamage(error);
       if (isLogUnavailable(error) && !isDamaged) throw error;
-      // The session was continued or put on hold after the page was read.
+      remember(unerasable, session.session_id);
+      // The session was continued, put on hold or is needed by another one.
       if (!isTurnlogError(error, 'erasure_refused')) {
         failed(session, isTurnlogError(error) ? error.message : 'it failed; the log says why.');
         if (!isDamaged || (loggedFailures += 1) <= MAX_LINES)
@@ -134,11 +151,15 @@ export async function sweepSessions({
     result.due -= 1;
   }
 
+  const isUnerasable = (session: SessionRow, account: AccountRow): boolean =>
+    unerasable.has(session.session_id) || isOlderThanAccount(session, account);
+
   /** The accounts whose sessions are erased, without those that need a confirmation first. */
   async function confirmedTurns(): Promise<Turn[]> {
     const turns = firstTurns(await readModels.listAccounts(), now);
     if (!confirmation) return turns;
-    const { begun, due, ...asked } = await askFirst(turns, { ...confirmation, listPage, signal });
+    const options = { ...confirmation, listPage, isUnerasable, signal };
+    const { begun, due, ...asked } = await askFirst(turns, options);
     result.due += due;
     Object.assign(result, asked);
     return begun;
@@ -153,7 +174,10 @@ export async function sweepSessions({
     const page = await listPage(account_id, after);
     const erasedBefore = result.erased;
     for (const session of page.rows) {
-      if (!(Date.parse(session.updated_at) < before)) continue;
+      if (!(Date.parse(session.updated_at) < before)) {
+        unerasable.delete(session.session_id);
+        continue;
+      }
       signal.throwIfAborted();
       if (hold.held) {
         result.due += 1;

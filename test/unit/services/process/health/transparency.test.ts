@@ -14,6 +14,7 @@ const witnesses = { wanted: 2, reached: 1, missing: ['w2'] };
 /** A process over findings that others report; `reported` is what it reports itself. */
 function openPart(own: TransparencyLogHealth, others: () => Promise<TransparencyFinding[]>) {
   const reported: unknown[] = [];
+  const lines: object[] = [];
   const part = sharedTransparencyPart(
     { health: async () => ({ transparency_log: own }) },
     {
@@ -23,9 +24,10 @@ function openPart(own: TransparencyLogHealth, others: () => Promise<Transparency
       },
       withdraw: async () => void reported.push('withdrawn'),
     },
+    { warn: (fields: object) => void lines.push(fields) } as never,
   );
   const health = async () => (await part.health!()).transparency_log;
-  return { part, reported, health };
+  return { part, reported, lines, health };
 }
 
 test('a process shows what another one reports, and its own findings first', async () => {
@@ -44,7 +46,7 @@ test('a process shows what another one reports, and its own findings first', asy
     witnesses: found[1]!.witnesses,
   });
   expect(reported[0]).toEqual({ doubt: 'Another witness.' });
-  // It goes with those who report it.
+  // Withdrawn findings disappear.
   found.length = 0;
   await eventually(health, (now) => now?.trouble === undefined);
   expect(await health()).toEqual(own);
@@ -54,7 +56,7 @@ test('a process shows what another one reports, and its own findings first', asy
 
 test('a process without findings reports nothing, and those of others stay while they are unknown', async () => {
   let isAway = false;
-  const { part, reported, health } = openPart({ ...ACTIVE, witnesses }, async () => {
+  const { part, reported, lines, health } = openPart({ ...ACTIVE, witnesses }, async () => {
     if (isAway) throw storeUnavailableError('PostgreSQL is away.');
     return [{ doubt: 'A witness.' }];
   });
@@ -64,8 +66,23 @@ test('a process without findings reports nothing, and those of others stay while
   const count = reported.length;
   await eventually(
     async () => reported.length,
-    (now) => now > count,
+    (now) => now > count + 1,
   );
   expect(await health()).toEqual({ ...ACTIVE, witnesses, doubt: 'A witness.' });
   expect(reported.every((finding) => finding === undefined)).toBe(true);
+  // The first failure is logged, and the next one after it has worked again.
+  const line = { code: 'store_unavailable', reason: 'PostgreSQL is away.' };
+  expect(lines).toEqual([line]);
+  isAway = false;
+  const failed = reported.length;
+  await eventually(
+    async () => reported.length,
+    (now) => now > failed + 1,
+  );
+  isAway = true;
+  await eventually(
+    async () => lines.length,
+    (now) => now > 1,
+  );
+  expect(lines).toEqual([line, line]);
 });

@@ -8,6 +8,7 @@ const DAY_MS = 86_400_000;
 /** Sessions that were last active before this are due. */
 const BEFORE = Date.UTC(2027, 0, 1);
 const FEW = LIMITS.retention.unconfirmedSessions;
+const FLOOR = LIMITS.retention.overdueSessions;
 
 /** The numbers of sessions by the days since when they are due; young ones are not due. */
 interface Sessions {
@@ -30,12 +31,13 @@ interface World {
   confirmed?: Record<string, number>;
   held?: string;
   percent?: number;
+  unerasable?: string[];
 }
 
 /** Asks for accounts with these sessions, in pages of 50. Resolves with those that may begin. */
 async function ask(
   all: Record<string, Sessions>,
-  { confirmed = {}, held, percent = 20 }: World = {},
+  { confirmed = {}, held, percent = 20, unerasable = [] }: World = {},
 ) {
   const { begun, ...asked } = await askFirst(
     Object.keys(all).map((account_id) => ({
@@ -50,6 +52,7 @@ async function ask(
         const from = rows.findIndex(({ session_id }) => session_id === after) + 1;
         return { rows: rows.slice(from, from + 50), more: rows.length > from + 50 };
       },
+      isUnerasable: ({ session_id }) => unerasable.includes(session_id),
       signal: new AbortController().signal,
     },
   );
@@ -67,10 +70,22 @@ test('asks where more than the share and more than a hundred sessions are due', 
 });
 
 test('asks about fewer where a clock or a maximum made them due more than a day ago', async () => {
-  expect(await ask({ a: { 0: 5, young: 5 } })).toMatchObject({ begun: ['a'] });
-  expect(await ask({ a: { 2: 2, young: 8 } })).toMatchObject({ begun: ['a'] });
-  expect(await ask({ a: { 2: 3, young: 7 } })).toMatchObject({ begun: [], due: 3 });
-  expect(await ask({ a: { 2: 1 } })).toMatchObject({ begun: [], due: 1 });
+  expect(await ask({ a: { 0: 50, young: 50 } })).toMatchObject({ begun: ['a'] });
+  expect(await ask({ a: { 2: 20, young: 80 } })).toMatchObject({ begun: ['a'] });
+  expect(await ask({ a: { 2: 21, young: 79 } })).toMatchObject({ begun: [], due: 21 });
+});
+
+test('erases a few sessions that are overdue after a stop, whatever their share', async () => {
+  expect(await ask({ a: { 2: 1, young: 3 } })).toEqual({ begun: ['a'], due: 0 });
+  expect(await ask({ a: { 2: FLOOR } })).toEqual({ begun: ['a'], due: 0 });
+  expect(await ask({ a: { 2: FLOOR + 1 } })).toMatchObject({ begun: [], due: FLOOR + 1 });
+  expect(await ask({ a: { 2: FLOOR }, b: { 2: 1 } })).toMatchObject({ begun: [] });
+});
+
+test('does not count sessions that can not be erased as overdue', async () => {
+  const all = { a: { 2: FLOOR + 1 } };
+  expect(await ask(all, { unerasable: ['session_2_0'] })).toEqual({ begun: ['a'], due: 0 });
+  expect(await ask(all, { unerasable: ['session_3_0'] })).toMatchObject({ begun: [] });
 });
 
 test('asks where the sessions of several accounts are many together', async () => {
@@ -89,16 +104,16 @@ test('asks where the sessions of several accounts are many together', async () =
 
 test('does not ask again about what is confirmed, and says when something is', async () => {
   const confirmed: Record<string, number> = {};
-  const all = { a: { 2: 5 }, b: { 3: 5 }, c: { 2: 5 } };
+  const all = { a: { 2: 12 }, b: { 3: 12 }, c: { 2: 12 } };
   const { isConfirmed, reason } = await ask(all, { confirmed });
-  expect(reason).toMatch(/^15 of the 15 sessions of 3 accounts/);
+  expect(reason).toMatch(/^36 of the 36 sessions of 3 accounts/);
   expect(await isConfirmed!()).toBe(false);
   confirmed['b'] = BEFORE - 2.5 * DAY_MS;
   expect(await isConfirmed!()).toBe(true);
-  expect(await ask(all, { confirmed })).toMatchObject({ begun: ['b'], due: 10 });
+  expect(await ask(all, { confirmed })).toMatchObject({ begun: ['b'], due: 24 });
   // It covers no session that becomes due later.
-  const later = { b: { 2: 5, 3: 5 } };
-  expect(await ask(later, { confirmed })).toMatchObject({ begun: [], due: 10 });
+  const later = { b: { 2: 12, 3: 12 } };
+  expect(await ask(later, { confirmed })).toMatchObject({ begun: [], due: 24 });
 });
 
 test('asks about no account on hold, and never with a share of 100 percent', async () => {

@@ -49,11 +49,13 @@ function setUp(accounts: AccountRow[], sessions: SessionRow[], confirmation?: Co
     },
   };
   const stop = new AbortController();
+  const unerasable = new Set<string>();
   const note = (fields: object): void => void lines.push(fields);
   const sweep = (now = NOW) =>
     sweepSessions({
       readModels,
       ...(confirmation && { confirmation }),
+      unerasable,
       async erase({ session_id }) {
         const failure = failures.get(session_id);
         if (failure) throw failure;
@@ -206,18 +208,47 @@ test('a process that stops ends the sweep between two sessions', async () => {
   expect(erased).toEqual([]);
 });
 
+/** The names of one session more than a sweep erases without asking. */
+const OVERDUE = Array.from({ length: LIMITS.retention.overdueSessions + 1 }, (_, index) =>
+  String.fromCodePoint(97 + index),
+);
+const ASKING: ConfirmationRule = { percent: 20, confirmedBefore: async () => -Infinity };
+
+test('sessions that an earlier sweep could not erase make no later one ask', async () => {
+  const rows = OVERDUE.map((id) => session(id, ago(30.5)));
+  const { sweep, erased, failures } = setUp([account()], rows, ASKING);
+  for (const { session_id } of rows.slice(1))
+    failures.set(session_id, new TurnlogError('erasure_refused', 'A fork needs it.'));
+  failures.set('session_a', new TurnlogError('stream_damaged', 'It is damaged.'));
+  expect(await sweep()).toMatchObject({ erased: 0, failed: 1 });
+  failures.delete('session_b');
+  const later = await sweep(NOW + 3 * DAY_MS);
+  expect(later).toMatchObject({ erased: 1, due: 1, failed: 1 });
+  expect(later).not.toHaveProperty('isConfirmed');
+  expect(erased).toEqual(['session_b']);
+});
+
+test('sessions that say they are older than their account make no sweep ask', async () => {
+  const rows = OVERDUE.map((id) => session(id, '1970-01-01T00:00:00.000Z'));
+  const other = session('other', ago(40));
+  const { sweep, erased } = setUp([account()], [...rows, other], ASKING);
+  expect(await sweep()).toMatchObject({ erased: 1, failed: rows.length });
+  expect(erased).toEqual(['session_other']);
+});
+
 test('asks before it erases many, and goes on with other accounts', async () => {
-  const old = ['a', 'b'].map((id) => session(id, ago(40)));
+  const old = OVERDUE.map((id) => session(id, ago(40)));
   const other = session('other', ago(31), { account_id: 'acct_2' });
-  const { sweep, erased } = setUp([account(), account({ account_id: 'acct_2' })], [...old, other], {
-    percent: 20,
-    confirmedBefore: async () => -Infinity,
-  });
+  const { sweep, erased } = setUp(
+    [account(), account({ account_id: 'acct_2' })],
+    [...old, other],
+    ASKING,
+  );
   expect(await sweep()).toMatchObject({
     erased: 1,
-    due: 2,
+    due: OVERDUE.length,
     failed: 0,
-    reason: expect.stringMatching(/^2 of the 2 sessions of acct_1 are past/),
+    reason: expect.stringMatching(/^11 of the 11 sessions of acct_1 are past/),
     isConfirmed: expect.any(Function),
   });
   expect(erased).toEqual(['session_other']);
