@@ -20,7 +20,10 @@ function textOf(leaves: readonly Leaf[], size: number): string {
   return [...hashes, JSON.stringify(last)].join('\n');
 }
 
-/** Encodes events as one string. An event with a line feed, which Turnlog never writes, spoils it. */
+/**
+ * Encodes events as one string. Turnlog never writes a line feed into an event; one makes the worker
+ * report all events.
+ */
 const eventsText = (events: readonly StoredEvent[]): string =>
   events
     .map(({ id, stream, revision, type, data, metadata }) =>

@@ -5,6 +5,7 @@ import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { ApiContext, ProcessContext } from './context.ts';
 import { createResponseMemory, type ResponseMemoryPool } from './http/responses/responseMemory.ts';
 import { sendData } from './http/responses/envelope.ts';
+import { startEventStreams } from './http/responses/sse.ts';
 import { serveConsole } from './console/serveConsole.ts';
 import { createLoginThrottle } from './http/access/loginThrottle.ts';
 import { accessLog } from './http/middleware/accessLog.ts';
@@ -31,6 +32,7 @@ function createBaseApp(
   responseMemory: ResponseMemoryPool,
 ): Koa {
   const app = new Koa();
+  app.use(startEventStreams);
   app.use(requestId(ids));
   app.use(accessLog(logger, metrics));
   app.use(closeWhenStopping(availability));

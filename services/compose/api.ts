@@ -49,7 +49,7 @@ const BYTES_PER_CHAR = 2;
 function createSessionCache(memory: MemoryLedger): RunContext['runState']['sessionCache'] {
   const limit = Math.floor(Math.min(LIMITS.cache.sessionChars, heapBytesFor('sessionCache') / 2));
   const evictTo = (chars: number): void => {
-    while (cache.calculatedSize > chars) cache.pop();
+    while (cache.size > 0 && cache.calculatedSize > chars) cache.pop();
   };
   const availableBytes = memory.lendCache({
     bytes: limit * BYTES_PER_CHAR,

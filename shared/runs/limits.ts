@@ -294,8 +294,8 @@ export const RUN_LIMITS = {
     messageBytes: 4 * MIB,
     messageValues: 50_000,
     /**
-     * Memory for messages from all servers that have not ended. One server may use half, less while
-     * others use it.
+     * Memory for messages from all servers that have not ended, which wait for each other. One server
+     * may use half, less while others use it.
      */
     unfinishedBytes: 10 * MIB,
     /** Bytes that may arrive during a listing, whose pages are kept until the last one. */

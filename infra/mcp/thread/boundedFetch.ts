@@ -4,8 +4,15 @@ import type { Inflow } from './inflow.ts';
 import { createLineBuffer } from './lines.ts';
 import { createMessageMeter } from './messageMeter.ts';
 
-/** A response that fails once the server has sent too much. */
-function bounded(response: Response, inflow: Inflow, onEnd: () => void): Response {
+/**
+ * A response that fails once the server has sent too much. It waits for the memory of its messages
+ * until `signal` aborts.
+ */
+function bounded(
+  response: Response,
+  inflow: Inflow,
+  { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
+): Response {
   const { body, status, statusText, headers } = response;
   if (!body) {
     onEnd();
@@ -13,17 +20,21 @@ function bounded(response: Response, inflow: Inflow, onEnd: () => void): Respons
   }
   const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   const held = inflow.holdUnfinished();
-  const fits = createMessageMeter(isStream, inflow, (bytes) => held.resize(bytes));
+  const measure = createMessageMeter(isStream, inflow);
   const wholeLines = isStream ? createLineBuffer() : (chunk: Uint8Array) => chunk;
   const end = (): void => {
     held.release();
     onEnd();
   };
   const limiter = new TransformStream<Uint8Array, Uint8Array>({
-    transform(chunk, controller) {
-      if (!fits(chunk)) {
+    async transform(chunk, controller) {
+      try {
+        const bytes = measure(chunk);
+        if (bytes === undefined) throw new Error('the server sends too much');
+        await held.resize(bytes, signal);
+      } catch (error) {
         end();
-        throw new Error('the server sends too much');
+        throw error;
       }
       const ready = wholeLines(chunk);
       if (ready) controller.enqueue(ready);
@@ -42,8 +53,10 @@ function bounded(response: Response, inflow: Inflow, onEnd: () => void): Respons
 export function createBoundedFetch(postMs: number, inflow: Inflow): FetchLike {
   return async (url, init = {}) => {
     if (!inflow.message()) throw new Error('the server sends too much');
-    if (init.method !== 'POST')
-      return bounded(await limitedFetch(url, init), inflow, () => undefined);
+    if (init.method !== 'POST') {
+      const signal = init.signal ?? new AbortController().signal;
+      return bounded(await limitedFetch(url, init), inflow, { signal, onEnd: () => undefined });
+    }
     const limit = new AbortController();
     const leave = (): void => limit.abort(init.signal?.reason);
     const timer = setTimeout(() => limit.abort(new Error('the server took too long')), postMs);
@@ -55,7 +68,9 @@ export function createBoundedFetch(postMs: number, inflow: Inflow): FetchLike {
     };
     try {
       if (init.signal?.aborted) leave();
-      return bounded(await limitedFetch(url, { ...init, signal: limit.signal }), inflow, end);
+      const { signal } = limit;
+      const response = await limitedFetch(url, { ...init, signal });
+      return bounded(response, inflow, { signal, onEnd: end });
     } catch (error) {
       end();
       throw error;

@@ -1,5 +1,5 @@
-import { createUnregisteredPool, type Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
+import { createUnfinishedMessages, type UnfinishedMessage } from './unfinishedMessages.ts';
 
 /** The data that a server has sent, measured against the limits. */
 export interface Inflow {
@@ -13,11 +13,8 @@ export interface Inflow {
   discardedLog(): void;
   /** Limits the bytes that arrive during a listing. Returns a function that ends the limit. */
   startListing(): () => void;
-  /**
-   * A permit for a message that has not ended, to be resized as it grows. All servers share the
-   * memory.
-   */
-  holdUnfinished(): Permit;
+  /** Holds the memory of a response's message until it ends. All servers share the memory. */
+  holdUnfinished(): UnfinishedMessage;
   /** Ends the connection because of a single message. */
   exceed(reason: string): void;
   discardedLogs(): number;
@@ -39,11 +36,8 @@ function createBucket(perSecond: number): (count: number) => boolean {
   };
 }
 
-/** The messages of this thread that have not ended; each connection has a fair share. */
-const unfinished = createUnregisteredPool({
-  permits: Infinity,
-  bytes: RUN_LIMITS.mcp.unfinishedBytes,
-});
+/** The messages of this thread that have not ended. */
+const holdMessage = createUnfinishedMessages(RUN_LIMITS.mcp.unfinishedBytes);
 let connections = 0;
 
 /** Measures what a server sends. The first excess is reported once, with the reason. */
@@ -52,7 +46,7 @@ export function createInflow(onExcess: (reason: string) => void): Inflow {
   const bytes = createBucket(bytesPerSecond);
   const messages = createBucket(messagesPerSecond);
   const strayLines = createBucket(strayLinesPerSecond);
-  const account_id = String((connections += 1));
+  const connection = String((connections += 1));
   let hasExceeded = false;
   let discardedLogs = 0;
   /** The bytes that the pages of a list may still have, which are kept until the last one. */
@@ -80,7 +74,7 @@ export function createInflow(onExcess: (reason: string) => void): Inflow {
       listingBytes = RUN_LIMITS.mcp.listingBytes;
       return () => void (listingBytes = Infinity);
     },
-    holdUnfinished: () => unfinished.forceAcquire({ account_id, bytes: 0 }),
+    holdUnfinished: () => holdMessage(connection),
     exceed,
     discardedLogs: () => discardedLogs,
   };

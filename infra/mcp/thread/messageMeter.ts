@@ -14,14 +14,12 @@ const LINE_BYTES = 64;
 /**
  * Measures the body of a response before it is parsed: its bytes, and the length and JSON values of
  * each message. A message of an event stream ends with an empty line; others end with the body.
- * Returns false once the server has sent too much, or unless `hold` grants the memory that the
- * message takes so far.
+ * Returns the memory that the message takes so far, or undefined once the server has sent too much.
  */
 export function createMessageMeter(
   isStream: boolean,
   inflow: Inflow,
-  hold: (bytes: number) => boolean,
-): (chunk: Uint8Array) => boolean {
+): (chunk: Uint8Array) => number | undefined {
   const { messageBytes, messageValues } = RUN_LIMITS.mcp;
   let bytes = 0;
   let values = 0;
@@ -65,7 +63,7 @@ export function createMessageMeter(
       else if (byte !== CARRIAGE_RETURN) count(byte);
     }
     check();
-    const mayContinue = inflow.bytes(chunk.length);
-    return hold(bytes + (isStream ? lines * LINE_BYTES : 0)) && mayContinue;
+    if (!inflow.bytes(chunk.length)) return undefined;
+    return bytes + (isStream ? lines * LINE_BYTES : 0);
   };
 }

@@ -27,7 +27,6 @@ import { rowDecoder } from './statements.ts';
 
 const BUSY_TIMEOUT_MS = 1_000;
 
-/** The last event that the rows of a file include. */
 /** The checkpoint of a generation. */
 export const SELECT_CHECKPOINT =
   'SELECT log_id, event_position AS position, event_id, event_hash FROM checkpoint WHERE event_position IS NOT NULL';

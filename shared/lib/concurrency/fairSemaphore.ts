@@ -38,14 +38,14 @@ export interface FairSemaphore extends BoundedResource {
  * first. An account that has used up its share does not block the others. When the next request is
  * too large for the remaining bytes, freed bytes are reserved for it, so that smaller requests
  * can't overtake it indefinitely; they use the rest. The metrics of the process show the semaphore
- * under its name. Before it refuses a request for which the process lacks bytes, it calls `makeRoom`
- * with their number, which may raise `all.bytes` and `share.bytes`.
+ * under its name. Before it refuses a request for which the process lacks bytes, it calls `withLoan`,
+ * which may raise `all.bytes` and `share.bytes` and attempt the request again.
  */
 export function createFairSemaphore(
   name: string,
   all: Capacity,
   share?: Capacity,
-  makeRoom: (bytes: number) => void = () => undefined,
+  withLoan: (attempt: () => Permit | undefined) => Permit | undefined = () => undefined,
 ): FairSemaphore {
   const pool = createUnregisteredPool(all, share);
   /** Waiting requests by account; the account whose turn it is comes first. */
@@ -72,7 +72,7 @@ export function createFairSemaphore(
       waiting.delete(account_id);
       queue.delete(next);
       if (queue.size > 0) waiting.set(account_id, queue);
-      next.admit(issueCounted(next.request));
+      next.admit(issue(countedRequest(next.request)));
     }
   }
 
@@ -96,22 +96,18 @@ export function createFairSemaphore(
   const findExhaustedScope = (request: PermitRequest) =>
     pool.exhaustedScope(request, reservedBytes);
 
-  /** The bytes that the process lacks for a request; zero or less if it lacks permits. */
-  const missingBytes = (request: PermitRequest): number =>
-    pool.freeBytesFor(request) + reservedBytes + pool.usage().bytes.used - all.bytes;
-
-  /** Issues the permit of a request that was admitted. */
-  const issueCounted = (request: PermitRequest): Permit =>
-    issue({ ...request, bytes: Math.min(request.bytes, pool.largestRequest(request.limit)) });
+  const countedRequest = (request: PermitRequest): PermitRequest => ({
+    ...request,
+    bytes: Math.min(request.bytes, pool.largestRequest(request.limit)),
+  });
 
   function tryAcquire(request: PermitRequest): Permit | undefined {
     if (waiting.has(request.account_id)) return undefined;
-    let exhausted = findExhaustedScope(request);
-    if (exhausted === 'process') {
-      makeRoom(missingBytes(request));
-      exhausted = findExhaustedScope(request);
-    }
-    return exhausted === undefined ? issueCounted(request) : undefined;
+    // A loan raises the share, of which a request counts at most half.
+    const counted = countedRequest(request);
+    const attempt = (): Permit | undefined =>
+      findExhaustedScope(counted) === undefined ? issue(counted) : undefined;
+    return findExhaustedScope(counted) === 'process' ? withLoan(attempt) : attempt();
   }
 
   async function waitForPermit(request: PermitRequest, bounds: AcquireLimits): Promise<Permit> {

@@ -49,6 +49,8 @@ class SentAgain extends Error {}
 
 /** Waiting time counts here, which on a busy machine is more than processor time. */
 const MOVED_AFTER = 2;
+/** The checks at which a request may be sent again; later, too much work would be lost. */
+const MOVE_CHECKS = 3;
 
 /** A busy machine starts threads slowly; the request does not cause that. */
 const START_MS = 15_000;
@@ -123,8 +125,11 @@ export function createWorkerClient<Question, Answer>(
   /** Rejects with SentAgain when a slow request must leave its thread to others. */
   function movesFrom(permit: LanePermit): Promise<never> & Disposable {
     const { promise, reject } = Promise.withResolvers<never>();
+    let checks = 0;
     const timer = setInterval(() => {
-      if (!permit.moveToSlow()) reject(new SentAgain('Other accounts wait for the thread.'));
+      checks += 1;
+      if (!permit.moveToSlow() && checks <= MOVE_CHECKS)
+        reject(new SentAgain('Other accounts wait for the thread.'));
     }, MOVED_AFTER * slowMs).unref();
     return Object.assign(promise, { [Symbol.dispose]: () => clearInterval(timer) });
   }
@@ -168,10 +173,8 @@ export function createWorkerClient<Question, Answer>(
 
   return {
     async request(question, account_id) {
-      const deadline = performance.now() + waitMs;
       for (;;) {
-        const rest = Math.max(0, deadline - performance.now());
-        const permit = await lanes.acquire(account_id, { waitMs: rest, signal: closing.signal });
+        const permit = await lanes.acquire(account_id, { waitMs, signal: closing.signal });
         try {
           return await send(question, permit);
         } catch (error) {

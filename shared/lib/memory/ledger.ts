@@ -93,18 +93,21 @@ export function createMemoryLedger(
       all.bytes = own.all + bytes;
       share.bytes = own.share * (all.bytes / own.all);
     };
-    function borrow(bytes: number): void {
-      // More by one, because shares are fractions.
-      const left = Math.floor(cache.bytes - lentBytes() - bytes - 1);
-      if (isFixed || bytes <= 0 || left < 0) return;
-      setLoan(all.bytes - own.all + bytes + 1);
-      cache.evictTo(left);
+    /** Attempts a request with all that the cache can lend, of which only the used part stays lent. */
+    function withLoan(attempt: () => Permit | undefined): Permit | undefined {
+      const available = isFixed ? 0 : cache.bytes - lentBytes();
+      if (available <= 0) return undefined;
+      setLoan(all.bytes - own.all + available);
+      const permit = attempt();
+      const left = cache.bytes - lentBytes();
+      if (permit) cache.evictTo(left);
+      return permit;
     }
     const name = `memory_${inSnakeCase(purpose)}`;
-    const semaphore = createFairSemaphore(name, all, share, borrow);
+    const semaphore = createFairSemaphore(name, all, share, withLoan);
     borrowers.push({
       lent() {
-        // What is not used any more is given back.
+        // Return unused loans.
         const used = semaphore.usage().bytes.used - own.all;
         if (all.bytes > own.all) setLoan(Math.max(0, Math.min(used, all.bytes - own.all)));
         return all.bytes - own.all;

@@ -68,12 +68,15 @@ function stringLength(text: string): number {
   return length;
 }
 
-/** The length of `JSON.stringify(value)` for parsed JSON, without making that text. */
+/**
+ * The length of `JSON.stringify(value)` without making that text, for parsed JSON; members of objects
+ * may be undefined.
+ */
 export function jsonLength(value: unknown): number {
   if (typeof value === 'string') return stringLength(value);
   if (typeof value !== 'object' || value === null) return String(value).length;
   const isArray = Array.isArray(value);
-  const members = Object.entries(value);
+  const members = Object.entries(value).filter(([, member]) => member !== undefined);
   const names = isArray
     ? 0
     : members.reduce((sum, [name]) => sum + stringLength(name) + ':'.length, 0);

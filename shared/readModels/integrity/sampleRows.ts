@@ -24,8 +24,8 @@ const ROWS_OF_STEP = 4;
 /** Damaged rows that a step looks at again. */
 const REPEATED_OF_STEP = 4;
 /**
- * The most that is read of a stream at once; the rest of a longer one is read in later steps. Its rows
- * are in memory meanwhile, and read anew each time: several times as much.
+ * The most that is read of a stream at once; the rest of a longer one is read in later steps. The events
+ * of a step and the rows that they make take several times MAX_BYTES of memory.
  */
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = MIB;

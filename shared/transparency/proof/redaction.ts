@@ -18,7 +18,7 @@ const FIELDS = [
   'labels',
   'response_format',
 ] as const;
-/** The fields of all texts in a member of an event's data, by the member; those of others have their own. */
+/** The fields of all texts in a member of an event's data, by the member. Other members use their own names. */
 const GROUPS = new Map([
   ['labels', 'labels'],
   ['settings', 'response_format'],

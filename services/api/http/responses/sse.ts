@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { Context } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { runPaced } from '../../../../shared/lib/concurrency/pacedSteps.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { untilRevoked, type KeyCheck } from '../access/keyRevocation.ts';
@@ -65,6 +65,9 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
   return stream;
 }
 
+/** Starts the event stream of a response. */
+const pendingStreams = new WeakMap<Context, () => void>();
+
 /**
  * Sends the bytes without Koa, whose pipeline makes several errors and an abort for each client that
  * disconnects. Thousands may do so at once: `onClosed` is called for a few of them at a time.
@@ -72,7 +75,6 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
 function pipeTo(ctx: Context, bytes: Readable, onClosed: () => void): void {
   const { res } = ctx;
   const account = (ctx.state['account_id'] as string | undefined) ?? '';
-  ctx.respond = false;
   onResponseClosed(res, () =>
     runPaced(account, () => {
       bytes.destroy();
@@ -84,12 +86,21 @@ function pipeTo(ctx: Context, bytes: Readable, onClosed: () => void): void {
     ctx.app.emit('error', error, ctx);
     res.destroy();
   });
-  // Headers may be set until the middleware has ended.
-  setImmediate(() => {
+  pendingStreams.set(ctx, () => {
+    ctx.respond = false;
     if (ctx.method === 'HEAD') res.end();
     else if (!res.closed) bytes.pipe(res);
   });
 }
+
+/**
+ * The outermost middleware: starts event streams after all others, which may still set headers. A body
+ * is that of an error, which replaces the stream.
+ */
+export const startEventStreams: Middleware = async (ctx, next) => {
+  await next();
+  if (!ctx.body) pendingStreams.get(ctx)?.();
+};
 
 /**
  * Sends a stream of events (text/event-stream), read no faster than the client receives them.

@@ -120,6 +120,33 @@ test('the first slow request of an account leaves its thread to others', async (
   expect(await Promise.all(requests)).toEqual(['ended', 'ended']);
 });
 
+test('a request that has run for long is not sent again', async () => {
+  const { start, threads } = createThreads();
+  client = createWorkerClient({ ...options, slowMs: 10, start, withinMs: 60_000 });
+  await client.request('heavy', 'slow');
+  const send = (question: string, account: string) =>
+    client!.request(question, account).catch(() => 'ended');
+  const requests = [send('endless known', 'slow'), send('endless first', 'new')];
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  requests.push(send('a', 'honest'));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const sent = threads.flatMap(({ questions }) => questions);
+  expect(sent.toSorted()).toEqual(['endless first', 'endless known', 'heavy']);
+  await client[Symbol.asyncDispose]();
+  expect(await Promise.all(requests)).toEqual(['ended', 'ended', 'ended']);
+});
+
+test('a request that is sent again waits as long as any other', async () => {
+  const { start } = createThreads();
+  client = createWorkerClient({ ...options, slowMs: 50, waitMs: 250, start, withinMs: 300 });
+  await client.request('heavy', 'slow');
+  const known = client.request('endless known', 'slow').catch(() => 'ended');
+  const first = client.request('endless first', 'new').catch((error: unknown) => error);
+  expect(await client.request('a', 'honest')).toBe('answer to a');
+  expect(await known).toBe('ended');
+  expect(await first).toBeInstanceOf(WorkerTimeout);
+});
+
 test('a first slow request goes on while no other account waits', async () => {
   const { start, threads } = createThreads();
   client = createWorkerClient({ ...options, slowMs: 10, start, withinMs: 60_000 });

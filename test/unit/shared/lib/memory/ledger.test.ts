@@ -81,10 +81,26 @@ describe('the memory ledger', () => {
       const { fill, reserve, evictions, available } = withCache();
       const held = fill();
       const permit = reserve('e', 100);
-      expect([evictions, available()]).toEqual([[239], 340]);
+      expect([evictions, available()]).toEqual([[340], 340]);
       permit.release();
       for (const { release } of held) release();
       expect(available()).toBe(400);
+    });
+
+    test('lends as much again after a loan was returned', () => {
+      const { fill, reserve, evictions } = withCache();
+      fill();
+      const [first, second] = [reserve('e', 100), reserve('f', 50)];
+      for (const { release } of [first, second]) release();
+      reserve('g', 180);
+      expect(evictions).toEqual([340, 290, 260]);
+    });
+
+    test('is not evicted for a request that does not fit', () => {
+      const { fill, reserve, evictions, available } = withCache();
+      fill();
+      for (const _time of [1, 2]) expect(() => reserve('e', 240)).toThrow(code('overloaded'));
+      expect([evictions, available()]).toEqual([[], 400]);
     });
 
     test('keeps its memory where an account exceeds its own share, or an operator set the limit', () => {

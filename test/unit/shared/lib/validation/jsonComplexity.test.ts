@@ -27,6 +27,7 @@ describe('the length of JSON', () => {
     1e21,
     [],
     {},
+    { a: undefined, b: 1, c: undefined },
   ])('of %j is known without writing it', (value) => {
     expect(jsonLength(value)).toBe(JSON.stringify(value).length);
   });

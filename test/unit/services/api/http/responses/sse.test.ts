@@ -6,6 +6,7 @@ import { afterEach, expect, jest, test } from '@jest/globals';
 import Koa from 'koa';
 import {
   sendEventStream,
+  startEventStreams,
   type SseEvent,
 } from '../../../../../../services/api/http/responses/sse.ts';
 import { disconnectSlowClients } from '../../../../../../services/api/http/middleware/slowClients.ts';
@@ -20,8 +21,13 @@ afterEach(() => {
 });
 
 type Events = (signal: AbortSignal) => AsyncGenerator<SseEvent>;
-async function serve(events: Events, heartbeatMs?: number): Promise<void> {
+async function serve(
+  events: Events,
+  heartbeatMs?: number,
+  outer: Koa.Middleware = (_ctx, next) => next(),
+): Promise<void> {
   const app = new Koa().on('error', () => undefined);
+  app.use(startEventStreams).use(outer);
   const [logger, stalledMs] = [createLogger('silent'), 300];
   const bounds = { lookEveryMs: 20, stalledMs, inTheWayMs: stalledMs };
   app.use(disconnectSlowClients({ logger, isScarce: () => false, ...bounds }));
@@ -122,6 +128,39 @@ test('what goes wrong in between cuts the connection: it is no end of the events
   expect(text()).toContain('id: one');
   // The last chunk of an answer that is whole.
   expect(text()).not.toMatch(/\r\n0\r\n\r\n$/);
+});
+
+test('starts after the middleware, which may still set headers', async () => {
+  const never = async function* () {};
+  await serve(never, undefined, async (ctx, next) => {
+    await next();
+    await sleep(50);
+    ctx.set('connection', 'close');
+  });
+  const { text, ended } = ask('GET / HTTP/1.1');
+  await ended;
+  expect(text()).toMatch(/\r\nconnection: close\r\n/i);
+});
+
+test('an error after it was prepared is sent in place of it, and the client counts as gone', async () => {
+  let left: AbortSignal | undefined;
+  const events: Events = (signal) => {
+    left = signal;
+    return (async function* () {
+      yield event('none');
+    })();
+  };
+  await serve(events, undefined, async (ctx, next) => {
+    await next();
+    ctx.type = 'application/json';
+    ctx.body = '{}';
+  });
+  const { text } = ask('GET / HTTP/1.1');
+  await eventually(
+    async () => left?.aborted,
+    (gone) => gone === true,
+  );
+  expect(text()).toMatch(/application\/json[^]*\r\n\r\n\{\}$/);
 });
 
 test('a client that disconnects causes one abort, and no error of a pipeline', async () => {
