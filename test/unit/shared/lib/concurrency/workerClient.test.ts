@@ -142,6 +142,7 @@ test('a request that is sent again waits as long as any other', async () => {
   await client.request('heavy', 'slow');
   const known = client.request('endless known', 'slow').catch(() => 'ended');
   const first = client.request('endless first', 'new').catch((error: unknown) => error);
+  await turns(10);
   expect(await client.request('a', 'honest')).toBe('answer to a');
   expect(await known).toBe('ended');
   expect(await first).toBeInstanceOf(WorkerTimeout);
