@@ -77,7 +77,7 @@ export async function readSessionEvents(
 ): Promise<PageOf<RecordedEvent>> {
   const row = await findOwnSession(source, accountId, sessionId);
   if (row.status === 'erased') throw sessionErasedError();
-  return readEvents(source, row, page);
+  return readEvents(source, row, page, { rejectsErased: true });
 }
 
 /**
@@ -90,7 +90,7 @@ export async function readCommitments(
   row: SessionRow,
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
-  const { rows, more } = await readEvents(source, row, page);
+  const { rows, more } = await readEvents(source, row, page, { rejectsErased: false });
   return { rows: rows.map((event) => ({ ...event, data: mapTexts(event.data, withheld) })), more };
 }
 
@@ -112,6 +112,7 @@ async function readEvents(
   source: SessionSource,
   { account_id, session_id, revision: visibleRevision }: SessionRow,
   page: NumberedPage,
+  { rejectsErased }: { rejectsErased: boolean },
 ): Promise<PageOf<RecordedEvent>> {
   const stream = sessionStream(session_id);
   const from = page.after === undefined ? 0 : page.after + 1;
@@ -119,6 +120,9 @@ async function readEvents(
     // Its last event may still have a megabyte: readPage yields after checking that.
     const group = { direction: 'forwards', from: first, limit, maxBytes: SLICE_BYTES } as const;
     const decoded = await readPage(source, stream, group);
+    // The row may not show an erasure that has begun yet.
+    if (rejectsErased && decoded.some(({ recorded }) => recorded.erased))
+      throw sessionErasedError();
     const events = decoded.map(({ readable }) => disclosedEvent(readable));
     const stored = decoded.map((event) => event.stored);
     return { events, mayHaveMore: isFull({ ...group, events: stored }) };

@@ -7,7 +7,7 @@ import { SLICE_BYTES } from '../../../../shared/lib/concurrency/yieldToEventLoop
 import { KIB, MIB } from '../../../../shared/lib/units.ts';
 import { bytesOf, type ReadOptions } from '../../../../shared/ports/eventStore.ts';
 import { readSessionEvents, type SessionSource } from '../../../../shared/sessions/queries.ts';
-import { sessionStarted, turnStartData } from '../../../support/builders/events.ts';
+import { sessionErased, sessionStarted, turnStartData } from '../../../support/builders/events.ts';
 import { recordHistory } from '../../../support/builders/history.ts';
 
 const STREAM = sessionStream('session_1');
@@ -28,7 +28,7 @@ beforeEach(() => {
 afterEach(() => clearImmediate(counting));
 
 /** A session of turns with these inputs, and what was read of it: when, and how much. */
-function sessionOf(inputs: readonly string[]) {
+function sessionOf(inputs: readonly string[], isErased = false) {
   const { record } = recordHistory();
   const events = [
     record({ stream: STREAM }, sessionStarted()),
@@ -38,12 +38,14 @@ function sessionOf(inputs: readonly string[]) {
       const toClose = { texts: [text], key: KEY };
       return record({ stream: STREAM }, { type: 'session.turn_started.v1', data, toClose });
     }),
+    ...(isErased ? [record({ stream: STREAM }, sessionErased())] : []),
   ];
   const seen = { reads: [] as number[], decryptedAt: [] as number[] };
   async function readStream(
     _stream: string,
-    { from = 0, limit, maxBytes = Infinity }: ReadOptions,
+    { from = 0, limit, maxBytes = Infinity, direction }: ReadOptions,
   ) {
+    if (direction === 'backwards') return events.slice(-limit);
     let bytes = 0;
     const page = events.slice(from, from + limit).filter((event) => {
       const fits = bytes < maxBytes;
@@ -61,7 +63,7 @@ function sessionOf(inputs: readonly string[]) {
           seen.decryptedAt.push(loopTurns);
           return new Map([...ids].map((id) => [id, KEY]));
         },
-        isErased: () => false,
+        isErased: () => isErased,
       },
     },
     damaged: createDamagedStreams(() => undefined),
@@ -113,6 +115,11 @@ test.each([1, 2, 3, 4, 5])('pages of %i large and small events have every event'
     more = read.more;
   }
   expect(revisions).toEqual([0, 1, 2, 3, 4, 5]);
+});
+
+test('a page of a session whose erasure the read models do not show yet is rejected', async () => {
+  const { source } = sessionOf(['small'], true);
+  await expect(readEvents(source)).rejects.toMatchObject({ code: 'session_erased' });
 });
 
 test('a page of the log with large events is decoded an event at a time', async () => {
