@@ -6,7 +6,7 @@ import { Worker } from 'node:worker_threads';
 
 /** The heap limit of the thread, for the tables and the word cache. */
 const HEAP_MB = 128;
-/** Most of what a count allocates is garbage at once. The default takes several times as much. */
+/** Most memory that a count allocates is garbage at once. The default takes several times as much. */
 const YOUNG_MB = 4;
 
 interface PendingCount {

@@ -86,7 +86,7 @@ export interface TransparencyLogHealth {
   witnesses?: WitnessesHealth;
 }
 
-/** What one process knows that makes the health of the transparency log worse. */
+/** The findings of one process that make the health of the transparency log worse. */
 export type TransparencyFinding = Pick<TransparencyLogHealth, 'trouble' | 'doubt' | 'witnesses'>;
 
 /** The findings of all processes on their transparency log. */

@@ -44,7 +44,7 @@ interface Counts {
   overdue: number;
 }
 
-/** The accounts to begin with, and what an operator has to confirm, if anything. */
+/** The accounts to begin with, and the erasures that an operator has to confirm, if any. */
 interface Asked<Account> {
   begun: Account[];
   /** Sessions past their maximum of the accounts that are left alone. */

@@ -12,7 +12,7 @@ import { jsonText, successEnvelope } from './envelope.ts';
 /** The text of an answer, to be written row by row. */
 interface JsonListWriter {
   head: string;
-  /** One row, with what stands before it, in pieces: texts of megabytes are not written as a whole. */
+  /** One row and the text before it, in pieces: texts of megabytes are not written as a whole. */
   row: (value: unknown, isFirst: boolean) => Iterable<string>;
   /** What comes after the rows, if there are any. */
   tail: (isEmpty: boolean) => string;
