@@ -21,6 +21,7 @@ const ROW_PX = 44;
 const ROWS_AT_ONCE = 400;
 const SCROLL_MS = 180_000;
 const BUILD_SECONDS = 120;
+const INDEX_SECONDS = 300;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
@@ -49,6 +50,13 @@ turnlog = await startTurnlog(folder);
 for (let waited = 0; waited < BUILD_SECONDS; waited += 1) {
   const response = await fetch(`${turnlog.url}/console/`);
   if ((await response.text()).includes('id="root"')) break;
+  await sleep(1_000);
+}
+/** The sessions that were written into the log are indexed after the start, which takes the processor. */
+for (let waited = 0; waited < INDEX_SECONDS; waited += 1) {
+  const search = `${turnlog.url}/v1/sessions?q=word&limit=1`;
+  const response = await fetch(search, { headers: { 'x-api-key': KEY } });
+  if (!('index' in ((await response.json()) as object))) break;
   await sleep(1_000);
 }
 
