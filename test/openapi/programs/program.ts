@@ -58,6 +58,8 @@ async function nameOf(agentId: string): Promise<string> {
     case 'store_unavailable':
     case 'read_model_damaged':
       return 'later';
+    case 'stream_damaged':
+      return `${error.status satisfies 409} ${error.error}`;
     case 'invalid_request':
       return Object.values(error.details ?? {})
         .map(({ message }) => message)
