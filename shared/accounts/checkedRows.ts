@@ -68,6 +68,8 @@ export function createAccountRowChecks(
     const events = await source.store.readStream(stream, page);
     const flaw = await source.store.leaves?.findFlaw(events, { passesLostTiles: true });
     if (flaw) throw await reportDamage(source, stream, flaw);
+    const [first, last] = [events[0], events.at(-1)];
+    if (first && last) source.damaged.clear(stream, { from: first.revision, to: last.revision });
     return events;
   }
 

@@ -52,7 +52,7 @@ interface Sweep {
   confirmation?: ConfirmationRule;
   /**
    * The ids of sessions that earlier sweeps could not erase, which this sweep brings up to date.
-   * They may stay due for ever, so they are no sign of a wrong clock.
+   * Such sessions remain due with a correct clock, too.
    */
   unerasable?: Set<string>;
   /** In milliseconds since the epoch. */
