@@ -15,6 +15,7 @@ import type { StorageQuotas } from '../../../shared/storage/quotas.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
+import { createLeafComparison } from '../../../shared/transparency/leaves/leafComparison.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
 import { changedLogReason, distrustReason } from '../../followers/projector/status.ts';
@@ -199,7 +200,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const store = withStorageLimits(
     withLeaves(
       guardAppends(log, () => queries.logChanged() ?? check.refusal()),
-      tiles,
+      createLeafComparison(log, tiles),
     ),
     limits,
   );

@@ -114,6 +114,7 @@ export function createLeafComparison(
   let tree: TreeFiles = cachedTree(tiles);
   let state: TreeState = { size: 0, checkpoint: undefined };
   let stateAt = -Infinity;
+  let refreshing: Promise<TreeState> | undefined;
 
   async function refresh(): Promise<TreeState> {
     await signed.refresh();
@@ -130,7 +131,8 @@ export function createLeafComparison(
   /** The state of the tree, which may be a second old where it does not cover the event. */
   async function stateFor({ position }: StoredEvent): Promise<TreeState> {
     const covers = state.checkpoint !== undefined && position <= state.checkpoint.position;
-    return covers || performance.now() - stateAt < STATE_MS ? state : refresh();
+    if (covers || performance.now() - stateAt < STATE_MS) return state;
+    return (refreshing ??= refresh().finally(() => (refreshing = undefined)));
   }
 
   /** `FITS`, or how the event does not fit its leaf. */

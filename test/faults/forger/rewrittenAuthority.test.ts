@@ -71,6 +71,18 @@ describe.each(await forgedStores())('on $name', ({ start }) => {
     await expectUnused(issued, reverseScopes, 'The events that decide about this key are damaged.');
   }, 60_000);
 
+  test('an agent that is rewritten before its event has a leaf damages its stream', async () => {
+    const agent = await service.createAgent();
+    service.forger.rewrite(`agent-${agent}`, 0, ({ data }) => {
+      data['model'] = 'narrow';
+    });
+    for (const answer of [
+      await service.get(`/v1/agents/${agent}`),
+      await run(service, agent, 'Hi.'),
+    ])
+      expect(expectFailure(answer, 'stream_damaged').error).toContain(`agent-${agent}`);
+  }, 60_000);
+
   test('the newest event of the log, rewritten before a start, damages its stream alone', async () => {
     const agent = await service.createAgent();
     const { length } = service.forger.events();
