@@ -8,7 +8,7 @@ import type {
   NextTurn,
   TurnIndex,
 } from '../../../shared/search/turnIndex.ts';
-import { sessionIndexes, sessionListing } from '../../../shared/sessions/sessionListing.ts';
+import { sessionIndexes, sessionListing } from '../../../shared/sessions/sqlQueries.ts';
 import {
   countParameters,
   pageParameters,
