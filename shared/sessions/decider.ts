@@ -15,7 +15,7 @@ import type {
 } from './events.ts';
 
 /** The open turn of a run, and the instance that runs it. */
-export interface OwnedTurn {
+interface OwnedTurn {
   turn: number;
   owner: string;
 }

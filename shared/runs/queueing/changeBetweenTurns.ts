@@ -30,12 +30,12 @@ export type SessionChangeContext = RecoveryContext &
   RunSlice<'limits' | 'memory' | 'onClientDisconnect', 'sessionQueue'>;
 
 /** A session and its row, which may show fewer events. */
-export interface SessionToChange extends LoadedSession {
+interface SessionToChange extends LoadedSession {
   row: SessionRow;
 }
 
 /** The command that changes a session; undefined for none. Called again after a conflict. */
-export type SessionCommandFor = (
+type SessionCommandFor = (
   session: SessionToChange,
 ) => Promise<SessionCommand | undefined> | SessionCommand | undefined;
 
