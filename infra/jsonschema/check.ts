@@ -7,7 +7,7 @@ import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 export interface Question {
   schema: string;
   text?: string;
-  /** Whether they are those of a tool (checkArguments.ts). */
+  /** Whether they are those of a tool (checkWorker.ts). */
   isTool?: boolean;
 }
 

@@ -1,10 +1,8 @@
 import { LIMITS } from '../../shared/limits.ts';
-import { createCursor, refuse } from './arithmetic/cursor.ts';
 import { ALLOWED, arity, CONSTANTS, factorial, FUNCTIONS, modulo } from './arithmetic/functions.ts';
 import { hasUnclearComma, numberAt } from './arithmetic/numbers.ts';
 import { power, squareRoot } from './arithmetic/powers.ts';
 import { print } from './arithmetic/print.ts';
-import { plain } from './arithmetic/spelling.ts';
 import {
   add,
   divide,
@@ -16,6 +14,102 @@ import {
   type Value,
 } from './arithmetic/value.ts';
 import { beginWork } from './arithmetic/work.ts';
+import { ToolFailure } from './tool.ts';
+
+const SUPERSCRIPTS = '⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻';
+const CURRENCY = /[$€£¥]/g;
+
+/** Notations of people and models and their plain forms, in the order of replacement. */
+const PLAIN: readonly (readonly [RegExp, string | ((match: string) => string)])[] = [
+  [
+    /[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻]+/g,
+    (match) => `^(${match.replace(/./g, (sign) => '0123456789+-'[SUPERSCRIPTS.indexOf(sign)]!)})`,
+  ],
+  // Full-width forms, as in 1+2.
+  [/[！-～]/g, (match) => String.fromCharCode(match.charCodeAt(0) - 0xfee0)],
+  [/\s+/g, ' '],
+  [/[−–—]/g, '-'],
+  [/[×⋅·∙•∗]|\\(?:times|cdot)\b/g, '*'],
+  [/[÷∕⁄]|\\div\b/g, '/'],
+  [/\\(?:left|right)\b|\\[,;:!]/g, ''],
+  [/\{,\}/g, ','],
+  [/\\(?=[a-z%$])/g, ' '],
+  [/π/g, ' pi '],
+  [/’/g, "'"],
+  [/\*\*/g, '^'],
+  [/% ?of /gi, '% * '],
+  [/(?<=[\d)] ?)mod(?= ?\d)/gi, '%'],
+  // A multiplication sign between numbers. 0x10 would be another number in many languages.
+  [/(?<=[\d)!%] ?)(?<!(?<![\w.])0)x(?= ?[-\d.(√$€£¥])/gi, '*'],
+];
+
+/** Removes currency signs: 15 $ and $15 are 15. Different currencies can't be combined. */
+function withoutCurrency(text: string): string {
+  const signs = new Set(text.match(CURRENCY));
+  if (signs.size > 1)
+    throw new ToolFailure('The expression has more than one currency. Write plain numbers.');
+  return text.replace(/(?<!\d ?)[$€£¥](?= ?[\d.(])|(?<=[\d)] ?)[$€£¥](?! ?[\d.(])/g, ' ');
+}
+
+/**
+ * Converts an expression to plain characters, without an equals sign at its end. Throws
+ * ToolFailure.
+ */
+function plain(expression: string): string {
+  const text = PLAIN.reduce(
+    (written, [pattern, by]) => written.replace(pattern, by as string),
+    expression,
+  );
+  return withoutCurrency(text)
+    .trim()
+    .replace(/^ ?=|(?: ?=)? ?\??$/g, '')
+    .trim();
+}
+
+/** Ends a calculation with a sentence for the model. */
+const refuse = (message: string): never => {
+  throw new ToolFailure(message);
+};
+
+/** A position in a text, which reading advances. */
+interface Cursor {
+  text: string;
+  at: number;
+  /** The next character that is not a space; '' at the end. */
+  next(): string;
+  /** Skips `sign` if it is the next character. */
+  take(sign: string): boolean;
+  /** Throws ToolFailure, which says why the next character is not expected. */
+  unexpected(): never;
+}
+
+function createCursor(text: string): Cursor {
+  const cursor: Cursor = {
+    text,
+    at: 0,
+    next() {
+      while (text[cursor.at] === ' ') cursor.at += 1;
+      return text[cursor.at] ?? '';
+    },
+    take(sign) {
+      if (cursor.next() !== sign) return false;
+      cursor.at += 1;
+      return true;
+    },
+    unexpected() {
+      const character = cursor.next();
+      if (character === '') return refuse(`The expression ends too early. ${ALLOWED}`);
+      if (character === '=') return refuse('There may be = only at the end of the expression.');
+      if (character === ',')
+        return refuse(
+          'A comma separates the arguments of a function, or thousands, as in 1,000. Write decimals with a point, as in 12.5.',
+        );
+      const remainingText = text.slice(cursor.at, cursor.at + 20).toWellFormed();
+      return refuse(`${JSON.stringify(remainingText)} is not understood. ${ALLOWED}`);
+    },
+  };
+  return cursor;
+}
 
 const NAME = /(?:math\.)?([a-z]+\d*)/iy;
 const CLOSING: Readonly<Record<string, string>> = { '(': ')', '{': '}' };

@@ -3,7 +3,7 @@ import { eraseAccount, type ErasedAccount } from '../../shared/erasure/eraseAcco
 import type { ErasedStream } from '../../shared/erasure/eraseStream.ts';
 import { eraseWithReplays } from '../../shared/erasure/eraseWithReplays.ts';
 import { readRetentionPolicy } from '../../shared/erasure/retention/retentionPolicy.ts';
-import { erasureRefusedError } from '../../shared/erasure/retention/refusal.ts';
+import { erasureRefusedError } from '../../shared/erasure/errors.ts';
 import { isRejection, Rejection } from '../../shared/domain/rejection.ts';
 import { findStreamOwner } from '../../shared/erasure/ownedStreams.ts';
 import { isTurnlogError, TurnlogError } from '../../shared/lib/errors/turnlogError.ts';

@@ -1,8 +1,8 @@
 import { defineStream, erasureOf, type Feature } from '../domain/feature.ts';
-import { publicAgentEvents } from '../publicEvents/agentEvents.ts';
 import { agent } from './decider.ts';
 import { agentEventSchemas } from './events.ts';
 import { projectAgent } from './projection.ts';
+import { publicAgentEvents } from './publicEvents.ts';
 import { AGENT_TABLES } from './tables.ts';
 
 export const agents = {

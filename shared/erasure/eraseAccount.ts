@@ -14,7 +14,7 @@ import {
   type OwnedStreamQueries,
 } from './ownedStreams.ts';
 import { createErasureTarget } from './readForErasure.ts';
-import { erasureRefusedError } from './retention/refusal.ts';
+import { erasureRefusedError } from './errors.ts';
 import {
   requireErasable,
   requireNoHold,

@@ -15,3 +15,7 @@ export const originErasedError = (cause?: unknown): TurnlogError =>
 /** The error of every request about an erased agent of the caller's account. */
 export const agentErasedError = (cause?: unknown): TurnlogError =>
   new TurnlogError('agent_erased', 'The agent was erased.', { cause });
+
+/** The error of an erasure that retention or a hold forbids. */
+export const erasureRefusedError = (message: string): TurnlogError =>
+  new TurnlogError('erasure_refused', message);

@@ -14,7 +14,7 @@ import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import type { EventLog, StoredEvent } from '../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import { erasureRefusedError } from './retention/refusal.ts';
+import { erasureRefusedError } from './errors.ts';
 import { ANY_REPLAY } from '../sessions/sessionFilter.ts';
 
 /** Kinds of streams that belong to an account and are erased with it. */

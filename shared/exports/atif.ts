@@ -3,6 +3,7 @@ import {
   parseToolArguments,
   exportedFailure,
   exportedSteps,
+  exportedTexts,
   type ExportedAgent,
   type ExportedCompaction,
   type ExportedSession,
@@ -134,7 +135,7 @@ export function atif(session: ExportedSession): SessionWriter {
     },
     end() {
       if (!last) return '';
-      const { agent_id, title, labels, created_at } = session;
+      const { agent_id, created_at } = session;
       const { settings, agent_revision } = last.turn.started.data;
       const rest = {
         agent: {
@@ -149,7 +150,7 @@ export function atif(session: ExportedSession): SessionWriter {
           total_completion_tokens: totals.completion,
           total_steps: steps,
         },
-        extra: { title, labels, created_at },
+        extra: { ...exportedTexts(session), created_at },
       };
       return `],${JSON.stringify(rest).slice(1)}\n`;
     },

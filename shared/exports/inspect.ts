@@ -3,6 +3,7 @@ import {
   exportedFailure,
   exportedOutput,
   exportedSteps,
+  exportedTexts,
   type ExportedAgent,
   type ExportedRecord,
   type ExportedSession,
@@ -94,7 +95,7 @@ function outputIn(turn: ExportedTurn | undefined): object {
 
 /** The beginning of a log, up to the messages of its only sample. */
 function headOf(session: ExportedSession, first: ExportedTurn): string {
-  const { session_id, agent_id, title, labels, created_at } = session;
+  const { session_id, agent_id, created_at } = session;
   const { input, settings } = first.started.data;
   const log = {
     version: 2,
@@ -108,7 +109,7 @@ function headOf(session: ExportedSession, first: ExportedTurn): string {
       dataset: { name: agent_id, samples: 1, sample_ids: [session_id] },
       model: settings.model,
       config: {},
-      metadata: { agent_id, title, labels },
+      metadata: { agent_id, ...exportedTexts(session) },
     },
   };
   const sample = { id: session_id, epoch: 1, input, target: '' };

@@ -1,19 +1,27 @@
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
-import type {
-  SessionCompactedData,
-  SessionEvent,
-  SessionStartedData,
-  ToolCalledData,
-  TurnStartedData,
+import {
+  isBesideTurns,
+  type SessionCompactedData,
+  type SessionEvent,
+  type SessionStartedData,
+  type ToolCalledData,
+  type TurnStartedData,
 } from '../sessions/events.ts';
+import { SESSION_TABLES } from '../sessions/tables.ts';
+import { textsIn, type TextsOf } from '../readModels/table.ts';
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
+/** The texts that clients attached to a session. */
+type SessionTexts = TextsOf<typeof SESSION_TABLES.sessions>;
+
 /** The session fields that every format exports. */
-export type ExportedSession = Pick<
-  SessionRow,
-  'session_id' | 'agent_id' | 'title' | 'labels' | 'created_at'
->;
+export type ExportedSession = Pick<SessionRow, 'session_id' | 'agent_id' | 'created_at'> &
+  SessionTexts;
+
+/** The texts of a session, which formats show beside its ids. */
+export const exportedTexts = (session: ExportedSession): SessionTexts =>
+  textsIn(SESSION_TABLES.sessions, session);
 
 /** An agent at one revision. */
 export interface ExportedAgent {
@@ -67,6 +75,7 @@ export function recordCollector(): (
   let ran: ExportedTurn['ran'] = { agent_id: '' };
   let open: Omit<ExportedTurn, 'ended'> | undefined;
   return (event, recorded_at) => {
+    if (isBesideTurns(event)) return undefined;
     switch (event.type) {
       case 'session.turn_started.v1':
         open = { kind: 'turn', ran, started: { recorded_at, data: event.data }, tool_calls: [] };
@@ -86,7 +95,6 @@ export function recordCollector(): (
       case 'session.started.v1':
         ran = event.data;
         return undefined;
-      case 'session.described.v1':
       case 'session.erased.v1':
         return undefined;
       default:

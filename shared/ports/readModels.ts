@@ -1,50 +1,21 @@
 /** The read models port: queries, and the projector's writes. Contract tests: test/contracts/readModels.ts. */
-import type { AccountQueries } from '../accounts/sqlQueries.ts';
-import type { AgentQueries } from '../agents/sqlQueries.ts';
-import type { ErasureQueries } from '../erasure/sqlQueries.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import type { Bounds, Page, PageOf } from '../readModels/page.ts';
-import type { IntegrityQueries } from '../readModels/integrity/sqlQueries.ts';
-import type { RowOf } from '../readModels/table.ts';
-import type { PARKED_STREAMS } from '../readModels/tables.ts';
-import type { ReplayQueries } from '../replays/sqlQueries.ts';
-import type { IndexQueries } from '../search/sqlQueries.ts';
+import type { ParkedStream, ParkedStreams, ReadModelQueries } from '../readModels/queries.ts';
 import type { TurnIndex } from '../search/turnIndex.ts';
-import type { OpenTurn, SessionQueries, TranscriptRows } from '../sessions/sqlQueries.ts';
-import type { StorageQueries } from '../storage/sqlQueries.ts';
-import type { UsageQueries } from '../usage/sqlQueries.ts';
-import type { WebhookQueries } from '../webhooks/sqlQueries.ts';
+import type { OpenTurn, TranscriptRows } from '../sessions/sqlQueries.ts';
 import type { Checkpoint, Position } from './eventStore.ts';
 
-export type { Bounds, OpenTurn, Page, PageOf, TranscriptRows };
-
-/** A stream with an event that could not be applied; later events are skipped until a rebuild. */
-export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
-
-export interface ParkedStreams {
-  count: number;
-  streams: ParkedStream[];
-}
-
-/**
- * All queries reject with `store_unavailable` while the read models can't be reached or have never
- * caught up.
- */
-export interface ReadModelQueries
-  extends
-    AccountQueries,
-    AgentQueries,
-    SessionQueries,
-    IndexQueries,
-    UsageQueries,
-    StorageQueries,
-    WebhookQueries,
-    ReplayQueries,
-    ErasureQueries,
-    IntegrityQueries {
-  /** The first parked streams by name, and how many there are. The limit is ≥ 1. */
-  listParkedStreams(limit: number): Promise<ParkedStreams>;
-}
+export type {
+  Bounds,
+  OpenTurn,
+  Page,
+  PageOf,
+  ParkedStream,
+  ParkedStreams,
+  ReadModelQueries,
+  TranscriptRows,
+};
 
 export interface ReadModels extends ReadModelQueries {
   /** Resolves true once everything up to the position is visible, false after `timeoutMs`. */

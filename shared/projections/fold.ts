@@ -9,7 +9,7 @@ import {
 } from '../readModels/tables.ts';
 import { isAddition, isRemoval, isRowChange, type FindRow, type RowKey } from './change.ts';
 import { countStored } from '../storage/projection.ts';
-import { addUsage } from '../usage/addUsage.ts';
+import { addUsage } from '../usage/projection.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
 import type { AnyRemoval, AnyRowChange } from './project.ts';
 

@@ -1,15 +1,44 @@
-import { createAccountQueries } from '../accounts/sqlQueries.ts';
-import { createAgentQueries } from '../agents/sqlQueries.ts';
-import { createErasureQueries } from '../erasure/sqlQueries.ts';
-import type { ParkedStream, ReadModelQueries } from '../ports/readModels.ts';
-import { createReplayQueries } from '../replays/sqlQueries.ts';
-import { createIntegrityQueries } from './integrity/sqlQueries.ts';
-import { createIndexQueries } from '../search/sqlQueries.ts';
-import { createSessionQueries } from '../sessions/sqlQueries.ts';
-import { createStorageQueries } from '../storage/sqlQueries.ts';
-import { createUsageQueries } from '../usage/sqlQueries.ts';
-import { createWebhookQueries } from '../webhooks/sqlQueries.ts';
+import { createAccountQueries, type AccountQueries } from '../accounts/sqlQueries.ts';
+import { createAgentQueries, type AgentQueries } from '../agents/sqlQueries.ts';
+import { createErasureQueries, type ErasureQueries } from '../erasure/sqlQueries.ts';
+import { createReplayQueries, type ReplayQueries } from '../replays/sqlQueries.ts';
+import { createIntegrityQueries, type IntegrityQueries } from './integrity/sqlQueries.ts';
+import { createIndexQueries, type IndexQueries } from '../search/sqlQueries.ts';
+import { createSessionQueries, type SessionQueries } from '../sessions/sqlQueries.ts';
+import { createStorageQueries, type StorageQueries } from '../storage/sqlQueries.ts';
+import { createUsageQueries, type UsageQueries } from '../usage/sqlQueries.ts';
+import { createWebhookQueries, type WebhookQueries } from '../webhooks/sqlQueries.ts';
 import type { SqlDatabase } from './sqlDatabase.ts';
+import type { RowOf } from './table.ts';
+import type { PARKED_STREAMS } from './tables.ts';
+
+/** A stream with an event that could not be applied; later events are skipped until a rebuild. */
+export type ParkedStream = RowOf<typeof PARKED_STREAMS>;
+
+export interface ParkedStreams {
+  count: number;
+  streams: ParkedStream[];
+}
+
+/**
+ * All queries reject with `store_unavailable` while the read models can't be reached or have never
+ * caught up.
+ */
+export interface ReadModelQueries
+  extends
+    AccountQueries,
+    AgentQueries,
+    SessionQueries,
+    IndexQueries,
+    UsageQueries,
+    StorageQueries,
+    WebhookQueries,
+    ReplayQueries,
+    ErasureQueries,
+    IntegrityQueries {
+  /** The first parked streams by name, and how many there are. The limit is ≥ 1. */
+  listParkedStreams(limit: number): Promise<ParkedStreams>;
+}
 
 /** All queries of the read models, over any SQL database. */
 export function createReadModelQueries(database: SqlDatabase): ReadModelQueries {

@@ -12,6 +12,11 @@ interface Column<Value = unknown> {
   value?: Value;
 }
 
+/** A column that holds protected texts, and its value after an erasure. */
+interface ProtectedColumn<Value = unknown> extends Column<Value> {
+  erased: Value;
+}
+
 export interface Index {
   on: readonly string[];
   /** SQL for both databases. */
@@ -42,6 +47,15 @@ export type RowOf<Described extends Table> = {
     : never;
 };
 
+/** The members of a row that hold protected texts. */
+export type TextsOf<Described extends Table> = {
+  [
+    Name in keyof RowOf<Described> as Described['columns'][Name] extends ProtectedColumn
+      ? Name
+      : never
+  ]: RowOf<Described>[Name];
+};
+
 /** The rows of several tables, by the table's name. */
 export type RowsOf<Described extends Tables> = {
   [Name in keyof Described]: RowOf<Described[Name]>;
@@ -68,7 +82,10 @@ export const orNull = <Value>(column: Column<Value>): Column<Value | null> => ({
  * engine sets it to `erased` when the stream is erased. Tables with owners need no such columns,
  * because an erasure of the owner removes their rows.
  */
-export const protectedColumn = <Value>(column: Column<Value>, erased: Value): Column<Value> => ({
+export const protectedColumn = <Value>(
+  column: Column<Value>,
+  erased: Value,
+): ProtectedColumn<Value> => ({
   ...column,
   erased,
 });
@@ -100,3 +117,14 @@ export const table = <Columns extends Readonly<Record<string, Column>>>({
   rewritten,
   summed,
 });
+
+/** The texts in a row of the table. */
+export const textsIn = <Described extends Table>(
+  { columns }: Described,
+  row: TextsOf<Described>,
+): TextsOf<Described> =>
+  Object.fromEntries(
+    Object.entries(columns).flatMap(([name, column]) =>
+      'erased' in column ? [[name, (row as Record<string, unknown>)[name]]] : [],
+    ),
+  ) as TextsOf<Described>;

@@ -1,5 +1,5 @@
 import { sessionErasedError } from '../erasure/errors.ts';
-import type { SessionCommand } from '../sessions/commands.ts';
+import type { SessionCommand } from '../sessions/decider.ts';
 import type { Reserved } from '../requests/events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionStream } from '../eventlog/streams.ts';

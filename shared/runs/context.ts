@@ -1,7 +1,7 @@
 import type { LRUCache } from 'lru-cache';
 import type { AccountLimits } from '../accounts/events.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
-import type { RunningSession } from '../sessions/commands.ts';
+import type { RunningSession } from '../sessions/decider.ts';
 import type { TurnContext } from '../sessions/turns/promptParts.ts';
 import type { Summary, Turn } from '../sessions/turns/prompt.ts';
 import type { StreamHead } from '../eventlog/append.ts';

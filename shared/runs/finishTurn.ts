@@ -1,4 +1,4 @@
-import type { CommandOf } from '../sessions/commands.ts';
+import type { CommandOf } from '../sessions/decider.ts';
 import { failedTurn, turnFailureError } from '../sessions/turns/turnFailure.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';

@@ -1,6 +1,5 @@
 import { createBackoff } from '../lib/time/backoff.ts';
-import { session } from '../sessions/decider.ts';
-import type { SessionCommand, SessionState } from '../sessions/commands.ts';
+import { session, type SessionCommand, type SessionState } from '../sessions/decider.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type ConflictLimit } from '../eventlog/conflictLimit.ts';
 import { toDamageError, type StreamSource } from '../eventlog/reading/reportDamage.ts';

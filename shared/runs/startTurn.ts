@@ -21,8 +21,7 @@ import {
 } from './queueing/loadSessionForRun.ts';
 import { sessionBusy } from './queueing/sessionQueue.ts';
 import { compactBeforeTurn, type CompactionContext } from './model/compaction.ts';
-import { session } from '../sessions/decider.ts';
-import type { RunningSession, SessionCommand } from '../sessions/commands.ts';
+import { session, type RunningSession, type SessionCommand } from '../sessions/decider.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
 import { turnsFromEvents, type Turn } from '../sessions/turns/prompt.ts';
 import { isoTime, recordingTime } from '../ports/clock.ts';

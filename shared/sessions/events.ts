@@ -278,12 +278,17 @@ export const sessionEventSchemas = [
 
 export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
 
+const BESIDE_TURNS = ['session.described.v1'] as const;
+
 /**
- * True for an event that belongs to no turn and to no prompt. Any number of them may stand between
- * two turns. They name the last turn, except in early releases.
+ * True for an event that belongs to no turn and to no prompt: it changes what the session's row says
+ * of the session, whose texts are open there. Any number of them may stand between two turns. They
+ * name the last turn, except in early releases.
  */
-export const isBesideTurns = ({ type }: { type: string }): boolean =>
-  type === 'session.described.v1';
+export const isBesideTurns = <Event extends { type: string }>(
+  event: Event,
+): event is Extract<Event, { type: (typeof BESIDE_TURNS)[number] }> =>
+  (BESIDE_TURNS as readonly string[]).includes(event.type);
 
 export type ForkedFrom = NonNullable<EventOf<typeof SessionStarted>['data']['forked_from']>;
 export type SessionStartedData = EventOf<typeof SessionStarted>['data'];

@@ -1,5 +1,4 @@
-import { session } from './decider.ts';
-import type { ForkStart } from './commands.ts';
+import { session, type ForkStart } from './decider.ts';
 import type { ForkPoint, SessionStartedData } from './events.ts';
 import { newSessionRow } from './projection.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';

@@ -1,9 +1,9 @@
 import { defineStream, erasureOf, type Feature } from '../domain/feature.ts';
-import { publicSessionEvents } from '../publicEvents/sessionEvents.ts';
 import { session } from './decider.ts';
 import { sessionEventSchemas } from './events.ts';
 import { SESSION_LIMITS } from './limits.ts';
 import { projectSession } from './projection.ts';
+import { publicSessionEvents } from './publicEvents.ts';
 import { SESSION_TABLES } from './tables.ts';
 
 export const sessions = {

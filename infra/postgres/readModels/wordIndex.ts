@@ -1,14 +1,14 @@
 import type { Client } from 'pg';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
-import { earliestChange } from '../../../shared/search/earliestChange.ts';
-import type {
-  EndedTurn,
-  ListedSession,
-  NextTurn,
-  TurnIndex,
+import {
+  earliestChange,
+  type EndedTurn,
+  type ListedSession,
+  type NextTurn,
+  type TurnIndex,
 } from '../../../shared/search/turnIndex.ts';
-import { sessionIndexes, sessionListing } from '../../../shared/sessions/sessionListing.ts';
+import { sessionIndexes, sessionListing } from '../../../shared/sessions/sqlQueries.ts';
 import {
   countParameters,
   pageParameters,

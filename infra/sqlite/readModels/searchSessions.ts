@@ -11,7 +11,7 @@ import {
   sessionConditions,
   sessionIndexes,
   sessionListing,
-} from '../../../shared/sessions/sessionListing.ts';
+} from '../../../shared/sessions/sqlQueries.ts';
 import { bucketAt, bucketOf, firstRowid, inBlocks, lastRowid } from './buckets.ts';
 import { isDamaged } from './failures.ts';
 import type { GenerationReader } from './generationReader.ts';

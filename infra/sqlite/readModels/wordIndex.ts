@@ -1,13 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { LIMITS } from '../../../shared/limits.ts';
-import type {
-  EndedTurn,
-  Forgotten,
-  NextTurn,
-  TurnsOfAccounts,
-  TurnWords,
+import {
+  earliestChange,
+  type EndedTurn,
+  type Forgotten,
+  type NextTurn,
+  type TurnsOfAccounts,
+  type TurnWords,
 } from '../../../shared/search/turnIndex.ts';
-import { earliestChange } from '../../../shared/search/earliestChange.ts';
 import { bucketOf, firstRowid, lastRowid } from './buckets.ts';
 
 const {

@@ -2,7 +2,7 @@ import {
   createCheckpoint,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
-import { followLog } from '../../../shared/eventlog/following/followLog.ts';
+import { readLogUntil } from '../../../shared/eventlog/following/followLog.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
@@ -63,15 +63,7 @@ export async function repairBundleIndex(
   }
 
   const wanted = (bundles - 1) * TILE_WIDTH;
-  await followLog({
-    log,
-    after,
-    batchSize: BATCH_SIZE,
-    signal,
-    async handleBatch({ events, caughtUp }) {
-      for (const event of events) if (leaves < wanted) await addLeaf(event);
-      return caughtUp || leaves === wanted ? 'stop' : undefined;
-    },
-  });
+  const following = { log, after, batchSize: BATCH_SIZE, signal };
+  await readLogUntil(() => leaves === wanted, addLeaf, following);
   await store.putBundles(beginnings);
 }

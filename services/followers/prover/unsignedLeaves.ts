@@ -2,7 +2,7 @@ import {
   createCheckpoint,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
-import { followLog } from '../../../shared/eventlog/following/followLog.ts';
+import { readLogUntil } from '../../../shared/eventlog/following/followLog.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { createSingleProver } from '../../../shared/transparency/leaves/leafProver.ts';
@@ -70,22 +70,13 @@ export async function requireUnsignedLeaves(
   let last: Checkpoint | undefined;
 
   function add(event: StoredEvent): void {
-    if (index >= stored) return;
     last = createCheckpoint(identity, event);
     if (index >= signed) edge.append(leafEntry(last.event_hash, index));
     index += 1;
   }
 
-  await followLog({
-    log,
-    after,
-    batchSize: BATCH_SIZE,
-    signal,
-    async handleBatch({ events, caughtUp }) {
-      for (const event of events) add(event);
-      return caughtUp || index === stored ? 'stop' : undefined;
-    },
-  });
+  const following = { log, after, batchSize: BATCH_SIZE, signal };
+  await readLogUntil(() => index === stored, add, following);
   if (signal.aborted) return;
   const isSame = index === stored && Buffer.compare(edge.root(), tree.root()) === 0;
   if (!isSame || last?.event_id !== tree.last()?.event_id) throw refusal();

@@ -4,6 +4,9 @@ import type { WholeTurn } from '../../../shared/replays/comparison/turnPair.ts';
 import type { ForkedFrom } from '../../../shared/sessions/events.ts';
 import type { SessionEnd } from '../../../shared/replays/events.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { readWholeTurns } from '../../../shared/replays/turns/wholeTurns.ts';
+import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
 import {
   beginSessionReplay,
@@ -12,10 +15,45 @@ import {
   type SessionRun,
 } from './beginSessionReplay.ts';
 import { createComparisonBuffer } from './comparisonBuffer.ts';
-import { retryTransient } from './transientFailures.ts';
-import { readRecordedTurns } from './readRecordedTurns.ts';
+import { retryTransient, createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 import { replayTurnUntilEnded } from './replayTurn.ts';
+import type { SessionPlace } from './sessionPlace.ts';
+
+/** A recorded session up to a revision. */
+interface RecordedSession {
+  session_id: string;
+  revision: number;
+}
+
+/**
+ * Reads the turns of a recorded session; transient failures are retried. Between two turns, the
+ * session gives way to others that wait for its memory, without the events read ahead.
+ */
+export async function* readRecordedTurns(
+  source: StreamSource,
+  { session_id, revision: upTo }: RecordedSession,
+  place: SessionPlace,
+  signal: AbortSignal,
+): AsyncGenerator<WholeTurn> {
+  const pauses = createReplayBackoff();
+  for (let from = 0; ;) {
+    let isWanted = false;
+    try {
+      for await (const turn of readWholeTurns(source, session_id, { from, upTo })) {
+        from = turn.revision + 1;
+        yield turn;
+        isWanted = from <= upTo && place.isWanted();
+        if (isWanted) break;
+      }
+      if (!isWanted) return;
+    } catch (error) {
+      if (!isTransientFailure(error)) throw error;
+    }
+    if (isWanted) await place.giveWay();
+    else await sleep(pauses.next(), signal);
+  }
+}
 
 type End = Omit<SessionEnd, 'session_id'>;
 

@@ -10,7 +10,7 @@ import { isoTime } from '../../ports/clock.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { HandleContext } from '../../commandHandling/handle.ts';
 import type { JudgedTime } from './judgeClock.ts';
-import { erasureRefusedError } from './refusal.ts';
+import { erasureRefusedError } from '../errors.ts';
 import { requireNotNeeded, type DependentQueries, type Minimum } from './requireNotNeeded.ts';
 import { recordedBefore } from './retentionStreams.ts';
 import { readRetentionPolicy } from './retentionPolicy.ts';

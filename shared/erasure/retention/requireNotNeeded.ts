@@ -3,7 +3,7 @@ import { LIMITS } from '../../limits.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
 import type { SessionRow } from '../../readModels/tables.ts';
-import { erasureRefusedError } from './refusal.ts';
+import { erasureRefusedError } from '../errors.ts';
 
 const DAY_MS = 86_400_000;
 

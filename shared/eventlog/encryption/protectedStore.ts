@@ -1,3 +1,4 @@
+import { isBesideTurns } from '../../sessions/events.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { Keyring, ReadingKeys } from './keyring.ts';
@@ -58,9 +59,9 @@ export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen):
 /** The stream kinds whose rows hold encrypted texts, like the log. */
 const CLOSED_IN_ROWS = ['replay', 'session', 'webhook'];
 
-/** Titles and labels of sessions stand open in rows: lists show and search them. */
-const staysClosedInRows = ({ stream, type }: StoredEvent): boolean =>
-  CLOSED_IN_ROWS.includes(streamKind(stream)) && type !== 'session.described.v1';
+/** What is beside the turns of sessions stands open in rows: lists show and search it. */
+const staysClosedInRows = (event: StoredEvent): boolean =>
+  CLOSED_IN_ROWS.includes(streamKind(event.stream)) && !isBesideTurns(event);
 
 /**
  * The log as the projector reads it: the texts of sessions and webhooks stay encrypted

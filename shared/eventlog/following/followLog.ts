@@ -1,5 +1,11 @@
 import { withIdleTicks } from '../../lib/time/withIdleTicks.ts';
-import type { Checkpoint, EventBatch, EventLog, Position } from '../../ports/eventStore.ts';
+import type {
+  Checkpoint,
+  EventBatch,
+  EventLog,
+  Position,
+  StoredEvent,
+} from '../../ports/eventStore.ts';
 import type { LagTracker } from '../identity/lag.ts';
 
 /** `stop` ends the subscription. */
@@ -74,3 +80,23 @@ export async function followLog({
   }
   if (!signal.aborted) throw new Error('the subscription ended');
 }
+
+/**
+ * Follows the log until `isComplete`, checked before each event, or up to the present end of
+ * the log.
+ */
+export const readLogUntil = (
+  isComplete: () => boolean,
+  handleEvent: (event: StoredEvent) => void | Promise<void>,
+  following: Pick<Following, 'log' | 'after' | 'batchSize' | 'signal'>,
+): Promise<void> =>
+  followLog({
+    ...following,
+    async handleBatch({ events, caughtUp }) {
+      for (const event of events) {
+        if (isComplete()) return 'stop';
+        await handleEvent(event);
+      }
+      return caughtUp || isComplete() ? 'stop' : undefined;
+    },
+  });

@@ -1,6 +1,20 @@
-import { capacityError } from '../errors/capacityError.ts';
-import type { TurnlogError } from '../errors/turnlogError.ts';
+import { TurnlogError } from '../errors/turnlogError.ts';
 import { registerResource, type BoundedResource, type ResourceUsage } from './resources.ts';
+
+const RETRY = { retriable: true, retryAfterSeconds: 2 };
+
+/**
+ * The error for a request that finds no capacity, or waited too long for it, by whose capacity is
+ * exhausted.
+ */
+const capacityError = (exhausted: 'process' | 'account' | undefined): TurnlogError =>
+  exhausted === 'account'
+    ? new TurnlogError(
+        'rate_limited',
+        'The account has reached its limit of work in progress. Try again when some of it has completed.',
+        RETRY,
+      )
+    : new TurnlogError('overloaded', 'The service is at capacity. Try again in a moment.', RETRY);
 
 /** The capacity of a process, or the most that one account may use of it. */
 export interface Capacity {

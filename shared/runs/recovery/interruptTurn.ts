@@ -1,4 +1,4 @@
-import type { RunningSession, SessionCommand } from '../../sessions/commands.ts';
+import type { RunningSession, SessionCommand } from '../../sessions/decider.ts';
 import type { InterruptionReason } from '../../sessions/events.ts';
 import { isLogUnavailable } from '../../lib/errors/turnlogError.ts';
 import { isUnreadable } from '../../eventlog/reading/streamDamage.ts';

@@ -1,5 +1,4 @@
-import { session } from '../decider.ts';
-import type { SessionCommand, SessionState } from '../commands.ts';
+import { session, type SessionCommand, type SessionState } from '../decider.ts';
 import { isBesideTurns, type ForkPoint, type SessionEvent } from '../events.ts';
 import { turnsFromEvents, type Summary, type Turn } from '../turns/prompt.ts';
 import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';

@@ -2,8 +2,7 @@ import { MessageHeaders } from '../../../../shared/publicEvents/headers.ts';
 import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
 import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
 import type { Channel } from '../../../../shared/publicEvents/schema.ts';
-import { HEADERS, toJson } from './jsonSchemas.ts';
-import { withNamedParts } from './namedParts.ts';
+import { HEADERS, toJson, withNamedParts } from './jsonSchemas.ts';
 
 interface Topic {
   address: string;

@@ -7,7 +7,7 @@ import {
   wholeStreamTarget,
 } from '../../../../shared/commandHandling/targetStream.ts';
 import { account } from '../../../../shared/accounts/decider.ts';
-import type { SessionCommand } from '../../../../shared/sessions/commands.ts';
+import { type SessionCommand } from '../../../../shared/sessions/decider.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';

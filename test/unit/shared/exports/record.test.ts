@@ -61,6 +61,17 @@ test('an empty answer is an answer, and an empty result is a result', () => {
   expect(samples[0].output.choices[0].message.content).toBe('');
 });
 
+test('the title and the labels of a session are in the formats that have a place for them', () => {
+  const texts = { title: 'A refund', labels: { customer: '4711' } };
+  const [turn] = turnsOf(turnStarted(1), turnCompleted(1, { calls: [modelCall] }));
+  const parse = (format: 'atif' | 'inspect'): any => {
+    const writer = SESSION_WRITERS[format]({ ...session, ...texts });
+    return JSON.parse([...writer.add(turn!, agent), writer.end()].join(''));
+  };
+  expect(parse('atif').extra).toEqual({ ...texts, created_at: session.created_at });
+  expect(parse('inspect').eval.metadata).toEqual({ agent_id: session.agent_id, ...texts });
+});
+
 test('ids and times of spans come from the session, the turn and what it took', () => {
   const turns = turnsOf(
     turnStarted(1),

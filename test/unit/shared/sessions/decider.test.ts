@@ -1,6 +1,5 @@
 import { describe, test } from '@jest/globals';
-import { session } from '../../../../shared/sessions/decider.ts';
-import type { SessionCommand } from '../../../../shared/sessions/commands.ts';
+import { session, type SessionCommand } from '../../../../shared/sessions/decider.ts';
 import { specification } from '../../../support/builders/deciderSpecification.ts';
 import type { SessionCompactedData } from '../../../../shared/sessions/events.ts';
 import {

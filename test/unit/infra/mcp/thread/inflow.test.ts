@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createInflow } from '../../../../../infra/mcp/thread/inflow.ts';
 import { createLineBuffer, createLineSplitter } from '../../../../../infra/mcp/thread/lines.ts';
-import { createMessageMeter } from '../../../../../infra/mcp/thread/messageMeter.ts';
+import { createMessageMeter } from '../../../../../infra/mcp/thread/boundedFetch.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 
 const { burstSeconds, bytesPerSecond, listingBytes, messagesPerSecond, strayLinesPerSecond } =

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { readRecordedTurns } from '../../../../../services/followers/replays/readRecordedTurns.ts';
+import { readRecordedTurns } from '../../../../../services/followers/replays/replaySession.ts';
 import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';

@@ -1,6 +1,12 @@
 import { Type } from 'typebox';
-import type { AgentEvent } from '../agents/events.ts';
-import { ERASED_TEXTS, pick, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
+import type { AgentEvent } from './events.ts';
+import {
+  ERASED_TEXTS,
+  pick,
+  publicContent,
+  publicSchema,
+  type PublicContentOf,
+} from '../publicEvents/schema.ts';
 
 const ResponseFormat = Type.Object(
   {

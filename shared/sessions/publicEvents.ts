@@ -1,7 +1,13 @@
 import { Type } from 'typebox';
 import { INSTANT, Tokens as RecordedTokens } from '../domain/schema.ts';
-import type { SessionEvent } from '../sessions/events.ts';
-import { ERASED_TEXTS, pick, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
+import type { SessionEvent } from './events.ts';
+import {
+  ERASED_TEXTS,
+  pick,
+  publicContent,
+  publicSchema,
+  type PublicContentOf,
+} from '../publicEvents/schema.ts';
 
 const session_id = Type.String();
 const turn = Type.Integer({ minimum: 1, description: '1-based number of the turn in its session' });
