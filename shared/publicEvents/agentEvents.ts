@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import type { AgentEvent } from '../agents/events.ts';
 import { ERASED_TEXTS, pick, publicContent, publicSchema, type PublicContentOf } from './schema.ts';
 
