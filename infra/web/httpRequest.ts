@@ -2,7 +2,7 @@ import { isIPv6, type LookupFunction } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Readable } from 'node:stream';
-import { Client, request as sendRequest } from '../lib/dispatchers.ts';
+import { Client, requestThrough } from '../lib/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/informationalResponses.ts';
 import { decodeContent } from './contentEncoding.ts';
 
@@ -109,7 +109,7 @@ export async function sendHttpRequest(
   signal.addEventListener('abort', stop, { once: true });
   try {
     signal.throwIfAborted();
-    const response = await sendRequest.call(limited, {
+    const response = await requestThrough.call(limited, {
       path: url.pathname + url.search,
       method,
       headers: { 'accept-encoding': 'identity', ...headers },

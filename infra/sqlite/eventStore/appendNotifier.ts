@@ -23,6 +23,9 @@ function appendCounter(): Int32Array {
 
 const counter = appendCounter();
 
+/** Settles with the next append of any thread. */
+const nextAppend = () => Atomics.waitAsync(counter, 0, Atomics.load(counter, 0)).value;
+
 export interface AppendNotifications {
   /**
    * Resolves when this process has appended, when another process may have, when `signal` aborts
@@ -39,16 +42,15 @@ export function subscribeToAppends(): AppendNotifications {
   let closed = false;
 
   /** Waits for the next append before it wakes those who read the log: they miss none. */
-  function listen(): void {
-    const { async, value } = Atomics.waitAsync(counter, 0, Atomics.load(counter, 0));
-    const next = async ? value : Promise.resolve();
-    void next.then(() => {
+  async function listen(): Promise<void> {
+    for (let next = nextAppend(); ;) {
+      await next;
       if (closed) return;
-      listen();
+      next = nextAppend();
       wakeAll();
-    });
+    }
   }
-  listen();
+  void listen();
 
   async function wait(signal: AbortSignal): Promise<void> {
     const { promise: woken, resolve: wake } = Promise.withResolvers<void>();

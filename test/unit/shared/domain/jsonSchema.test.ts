@@ -33,7 +33,7 @@ const BUILT: Readonly<Record<string, (type: Build) => object>> = {
 };
 
 test.each(Object.entries(BUILT))('builds the JSON of TypeBox: %s', (_name, build) => {
-  expect(JSON.stringify(build(Type))).toBe(JSON.stringify(build(TypeBox as unknown as Build)));
+  expect(JSON.stringify(build(Type))).toBe(JSON.stringify(build(TypeBox)));
 });
 
 test('every function is compared', () => {
