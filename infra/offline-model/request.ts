@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../shared/domain/jsonSchema.ts';
 import { lazyValidator, problemsOf } from '../../shared/lib/validation/validation.ts';
 
 const ContentPart = Type.Object({ type: Type.String(), text: Type.Optional(Type.String()) });

@@ -9,6 +9,8 @@ import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import type { Connection } from './attempt.ts';
 import { requestCompletion, type OpenProvider } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
+import { Agent, buildConnector } from '../lib/dispatchers.ts';
+import { limitInformationalResponses } from '../lib/informationalResponses.ts';
 import { pooledFetch } from './pooledFetch.ts';
 import { parseModelList } from './providerModels.ts';
 import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';
@@ -55,7 +57,6 @@ interface Libraries {
 
 /** Connects to local servers over streams of this process, and to all others over the network. */
 function createConnector(
-  { buildConnector }: typeof Undici,
   localServers: ChatModelsOptions['localServers'],
 ): Undici.buildConnector.connector {
   const connectOverNetwork = buildConnector({ timeout: DEFAULTS.connectTimeoutMs });
@@ -67,16 +68,12 @@ function createConnector(
   };
 }
 
-/** Loads the libraries, which takes up to a tenth of a second and tens of megabytes. */
+/** Loads the library, which takes up to a tenth of a second and ten megabytes. */
 async function load({ limits, localServers }: ChatModelsOptions): Promise<Libraries> {
-  const [openai, undici, { limitInformationalResponses }] = await Promise.all([
-    import('openai'),
-    import('undici'),
-    import('../lib/informationalResponses.ts'),
-  ]);
-  const agent = new undici.Agent({
+  const openai = await import('openai');
+  const agent = new Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
-    connect: createConnector(undici, localServers),
+    connect: createConnector(localServers),
     maxHeaderSize: LIMITS.model.headerBytes,
     // The library enforces the time limit per attempt. undici's own limits would cut off a slow
     // model after five minutes.

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../shared/domain/jsonSchema.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { lazyValidator } from '../../shared/lib/validation/validation.ts';
 import { LIMITS } from '../../shared/limits.ts';

@@ -3,6 +3,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { RateLimiter } from '../../shared/ports/rateLimiter.ts';
 import { RateLimiterPostgres } from './library.ts';
 import { COUNT_ONLY, createRateLimiter } from './memory.ts';
+import { entriesUpTo } from '../../shared/lib/memory/entriesUpTo.ts';
 
 /** Runs queries in PostgreSQL: `query` of the package `pg`. */
 export interface Queries {
@@ -46,7 +47,7 @@ export function createSharedRateLimiter(client: Queries): RateLimiter {
     tableCreated: true,
     keyPrefix: '',
   });
-  const keys = new LRUCache<string, KeyUse>({ max: LIMITS.cache.keys });
+  const keys = new LRUCache<string, KeyUse>(entriesUpTo(LIMITS.cache.keys));
 
   function useOf(keyId: string): KeyUse {
     let use = keys.get(keyId);

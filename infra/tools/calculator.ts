@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../shared/domain/jsonSchema.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Tool } from './tool.ts';
 

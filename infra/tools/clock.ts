@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../shared/domain/jsonSchema.ts';
 import { isoTime, type Clock } from '../../shared/ports/clock.ts';
 import { ToolFailure, type Tool } from './tool.ts';
 

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../shared/domain/jsonSchema.ts';
 import { isTurnlogError, type ErrorCode } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadPage } from '../../shared/ports/pages.ts';

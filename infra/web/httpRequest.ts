@@ -1,7 +1,8 @@
 import { isIPv6, type LookupFunction } from 'node:net';
-import { Client, type Dispatcher } from 'undici';
+import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Readable } from 'node:stream';
+import { Client, requestThrough } from '../lib/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/informationalResponses.ts';
 import { decodeContent } from './contentEncoding.ts';
 
@@ -108,7 +109,7 @@ export async function sendHttpRequest(
   signal.addEventListener('abort', stop, { once: true });
   try {
     signal.throwIfAborted();
-    const response = await limited.request({
+    const response = await requestThrough.call(limited, {
       path: url.pathname + url.search,
       method,
       headers: { 'accept-encoding': 'identity', ...headers },

@@ -28,6 +28,7 @@ import { openModels } from './features/models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
 import { openTools } from './features/tools.ts';
+import { entriesUpTo } from '../../shared/lib/memory/entriesUpTo.ts';
 
 /** What differs between an embedded service and a replica. */
 type RunStorage = Pick<
@@ -107,14 +108,14 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       turnWatch: createTurnWatch({ store: storage.store, signals, shared }),
       turnWaits: createPermitPool('turn_waits', { permits: LIMITS.turn.waiting, bytes: Infinity }),
       sessionCache: createSessionCache(memory),
-      failedCompactions: new LRUCache({ max: LIMITS.cache.failedCompactions }),
+      failedCompactions: new LRUCache(entriesUpTo(LIMITS.cache.failedCompactions)),
       openTurnQueue: createOpenTurnQueue(),
       startingTurns: new Map(),
       turnEndLookups: new Map(),
     },
     budget: {
       counter: opened.use(createTokenCounter()),
-      turnTokens: new LRUCache({ max: LIMITS.cache.turnTokens }),
+      turnTokens: new LRUCache(entriesUpTo(LIMITS.cache.turnTokens)),
     },
     limits: {
       timeoutMs: config.RUN_TIMEOUT_MS,

@@ -3,6 +3,7 @@ import type { AccountLimits } from './events.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { entriesUpTo } from '../lib/memory/entriesUpTo.ts';
 
 /** Together with the projector's delay, changed limits take effect within a second. */
 const FRESH_MS = 500;
@@ -18,9 +19,9 @@ export function createLimitsCache(
   { findAccount }: Pick<ReadModels, 'findAccount'>,
   now = (): number => performance.now(),
 ): (accountId: string) => Promise<AccountLimits> {
-  const cache = new LRUCache<string, { limits: AccountLimits; askedAt: number }>({
-    max: LIMITS.cache.accounts,
-  });
+  const cache = new LRUCache<string, { limits: AccountLimits; askedAt: number }>(
+    entriesUpTo(LIMITS.cache.accounts),
+  );
 
   async function ask(accountId: string): Promise<AccountLimits> {
     const askedAt = now();

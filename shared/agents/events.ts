@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import { AgentParameters } from './parameters.ts';
 import { Erasure, eventSchema, ProtectedTextSchema, type EventOf } from '../domain/schema.ts';
 

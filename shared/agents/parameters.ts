@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import { ProtectedTextSchema } from '../domain/schema.ts';
 
 const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import type { AgentEvent } from './events.ts';
 import {
   ERASED_TEXTS,

@@ -4,6 +4,7 @@ import type { HandleContext } from '../commandHandling/handle.ts';
 import { LIMITS } from '../limits.ts';
 import { recordAudit } from './commands.ts';
 import type { FoldedRead } from './foldedReadKinds.ts';
+import { entriesUpTo } from '../lib/memory/entriesUpTo.ts';
 
 /** Records reads that clients repeat, once per key, subject and hour. */
 export interface ReadAudit {
@@ -24,9 +25,9 @@ export function createReadAudit(
   kinds: ReadonlySet<FoldedRead>,
   now = (): number => performance.now(),
 ): ReadAudit {
-  const reads = new LRUCache<string, { at: number; recorded: Promise<void> }>({
-    max: LIMITS.audit.foldedReads,
-  });
+  const reads = new LRUCache<string, { at: number; recorded: Promise<void> }>(
+    entriesUpTo(LIMITS.audit.foldedReads),
+  );
   return {
     async record(context, actor, kind, subject) {
       if (!kinds.has(kind)) return;

@@ -1,12 +1,5 @@
-import {
-  Type,
-  type Static,
-  type TLiteral,
-  type TObject,
-  type TProperties,
-  type TSchema,
-  type TStringOptions,
-} from 'typebox';
+import type { Static, TLiteral, TObject, TProperties, TSchema, TStringOptions } from 'typebox';
+import { Type } from './jsonSchema.ts';
 
 /** The schema of one event type: its versioned name and its data. */
 export const eventSchema = <const Name extends string, Data extends TProperties>(

@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { Instant } from '../domain/schema.ts';
 import type { TextsToClose } from './encryption/protectedText.ts';

@@ -1,4 +1,5 @@
-import { Type, type Static, type TObject, type TProperties } from 'typebox';
+import type { Static, TObject, TProperties } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 
 /** The subject of a public event, which determines its topic. */
 export type Channel = 'agents' | 'sessions';

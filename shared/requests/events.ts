@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import { eventSchema, type EventOf } from '../domain/schema.ts';
 
 /** Data that the first attempt fixes for later attempts. Contains no text of a person. */

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import { ModelCall, Settings, TurnContext, TurnNumber as Turn } from './turns/promptParts.ts';
 import {
   Erasure,

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../domain/jsonSchema.ts';
 import { INSTANT, Tokens as RecordedTokens } from '../domain/schema.ts';
 import type { SessionEvent } from './events.ts';
 import {

@@ -8,6 +8,7 @@ import type { ReadModels } from '../ports/readModels.ts';
 import { addCounts, noCounts, pendingCounts, type Counts, type PendingCounts } from './counts.ts';
 import type { AppendPurpose } from './appendPurpose.ts';
 import { exceededQuota, QUOTA_NAMES, quotaError, type Quotas } from './quotaRules.ts';
+import { entriesUpTo } from '../lib/memory/entriesUpTo.ts';
 
 /** An append that was admitted. One of its functions must be called when it ends. */
 interface Admission {
@@ -69,7 +70,7 @@ export function createStorageQuotas({
   clock,
   now = () => performance.now(),
 }: Options): StorageQuotas {
-  const accounts = new LRUCache<string, Account>({ max: LIMITS.cache.accounts });
+  const accounts = new LRUCache<string, Account>(entriesUpTo(LIMITS.cache.accounts));
   const today = (): string => isoTime(clock.now()).slice(0, 10);
 
   async function read(accountId: string, account: Account): Promise<void> {

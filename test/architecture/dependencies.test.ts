@@ -74,6 +74,14 @@ describe('dependencies', () => {
     expect(Object.keys(dependencies).filter((name) => !KNOWN_LIBRARIES.has(name))).toEqual([]);
   });
 
+  test('on TypeBox are on its types alone: it is not installed where the service runs', () => {
+    const loading = ['services', 'shared', 'infra', 'examples']
+      .flatMap((folder) => projectFiles(folder))
+      .filter((path) => path.endsWith('.ts'))
+      .filter((path) => /\bimport (?!type )[^;]*from 'typebox|import\('typebox/.test(textOf(path)));
+    expect(loading).toEqual([]);
+  });
+
   test('bring no install script beyond those that build or fetch a binary', () => {
     const { packages } = JSON.parse(readFileSync(`${root}package-lock.json`, 'utf8')) as {
       packages: Record<string, { hasInstallScript?: true }>;

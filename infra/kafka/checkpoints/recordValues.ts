@@ -1,4 +1,5 @@
-import { Type, type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ParkedKey } from '../../../shared/publicEvents/publisher.ts';

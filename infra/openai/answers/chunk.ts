@@ -1,4 +1,5 @@
-import { Type, type Static, type TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 /** A member that some servers omit or send as null. */

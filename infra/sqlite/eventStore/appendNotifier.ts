@@ -1,6 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { realpathSync } from 'node:fs';
-import { BroadcastChannel } from 'node:worker_threads';
+import { getEnvironmentData, setEnvironmentData } from 'node:worker_threads';
 
 /**
  * The interval, in milliseconds, at which a waiting subscription checks for appends by other
@@ -8,12 +7,24 @@ import { BroadcastChannel } from 'node:worker_threads';
  */
 const POLL_MS = 200;
 
+const SHARED = 'turnlog: number of appends';
+
 /**
- * The channel shared by all threads of this process that use the log, whatever path they opened it
- * by.
+ * Counts the appends of this process, to whatever log. Threads inherit it from the one that started
+ * them. (A BroadcastChannel would do, but its messages are events of the web, for which Node loads all
+ * of its own undici: 10 MB in each thread.)
  */
-const openChannel = (file: string): BroadcastChannel =>
-  new BroadcastChannel(`turnlog-events:${realpathSync(file)}`);
+function appendCounter(): Int32Array {
+  const shared = getEnvironmentData(SHARED) as SharedArrayBuffer | undefined;
+  const memory = shared ?? new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+  if (!shared) setEnvironmentData(SHARED, memory);
+  return new Int32Array(memory);
+}
+
+const counter = appendCounter();
+
+/** Settles with the next append of any thread. */
+const nextAppend = () => Atomics.waitAsync(counter, 0, Atomics.load(counter, 0)).value;
 
 export interface AppendNotifications {
   /**
@@ -25,12 +36,21 @@ export interface AppendNotifications {
 }
 
 /** Subscribes to appends by any thread of this process. */
-export function subscribeToAppends(file: string): AppendNotifications {
+export function subscribeToAppends(): AppendNotifications {
   const waiters = new Set<() => void>();
   const wakeAll = (): void => waiters.forEach((wake) => wake());
-  const channel = openChannel(file);
-  channel.addEventListener('message', wakeAll);
-  channel.unref();
+  let closed = false;
+
+  /** Waits for the next append before it wakes those who read the log: they miss none. */
+  async function listen(): Promise<void> {
+    for (let next = nextAppend(); ;) {
+      await next;
+      if (closed) return;
+      next = nextAppend();
+      wakeAll();
+    }
+  }
+  void listen();
 
   async function wait(signal: AbortSignal): Promise<void> {
     const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
@@ -46,16 +66,15 @@ export function subscribeToAppends(file: string): AppendNotifications {
   }
 
   function close(): void {
-    channel.close();
+    closed = true;
     wakeAll();
   }
 
   return { wait, close };
 }
 
-/** Notifies every thread of this process that the log has grown. */
-export function createAppendNotifier(file: string): { announce(): void; close(): void } {
-  const channel = openChannel(file);
-  channel.unref();
-  return { announce: () => channel.postMessage(null), close: () => channel.close() };
+/** Notifies every thread of this process that a log has grown. */
+export function announceAppend(): void {
+  Atomics.add(counter, 0, 1);
+  Atomics.notify(counter, 0);
 }

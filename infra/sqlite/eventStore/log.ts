@@ -61,7 +61,7 @@ export function openSqliteEventLog(
     let caughtUp = false;
     while (!signal.aborted) {
       const events = reader.readAfter(position, batchSize);
-      notifications ??= subscribeToAppends(file);
+      notifications ??= subscribeToAppends();
       if (events.length === 0 && caughtUp) {
         await notifications.wait(signal);
         continue;

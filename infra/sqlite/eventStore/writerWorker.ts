@@ -12,7 +12,7 @@ import {
 import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { openForWriting } from './database.ts';
 import { isOnlyWalMissing, type LogFiles } from './fileIdentity.ts';
-import { createAppendNotifier } from './appendNotifier.ts';
+import { announceAppend } from './appendNotifier.ts';
 import {
   createWriter,
   commitIfUnchanged,
@@ -74,7 +74,6 @@ function rescueWal(database: DatabaseSync, files: LogFiles): void {
 function serve(port: MessagePort, { file, files }: WriterData): void {
   const database = openForWriting(file);
   const commit = commitIfUnchanged(files, createWriter(database));
-  const notifier = createAppendNotifier(file);
   const walCheck = setInterval(() => rescueWal(database, files), FILE_CHECK_MS);
 
   port.on('message', (first: WriterRequest) => {
@@ -83,12 +82,11 @@ function serve(port: MessagePort, { file, files }: WriterData): void {
     if (appends.length > 0) {
       const outcomes = commit(appends);
       port.postMessage(outcomes.map(toReply));
-      if (outcomes.some((outcome) => !isTurnlogError(outcome))) notifier.announce();
+      if (outcomes.some((outcome) => !isTurnlogError(outcome))) announceAppend();
     }
     if (requests.includes('close')) {
       clearInterval(walCheck);
       database.close();
-      notifier.close();
       port.close();
     }
   });

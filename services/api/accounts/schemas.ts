@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { SCOPES } from '../../../shared/accounts/events.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { Name } from '../../../shared/lib/validation/nameSchema.ts';

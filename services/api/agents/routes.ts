@@ -23,7 +23,8 @@ import {
 } from './schemas.ts';
 import { AgentId, CommonQuery } from '../openapi/commonSchemas.ts';
 import type { Context } from 'koa';
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { ChatResponseFormat } from '../../../shared/sessions/turns/chat.ts';
 import { bodyValidator, invalidRequest } from '../http/errors/validation.ts';
 import {

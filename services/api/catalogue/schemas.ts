@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { namedPageQuery } from '../openapi/commonSchemas.ts';
 
 const Price = Type.Object(

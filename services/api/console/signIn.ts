@@ -1,5 +1,6 @@
 import type { Context } from 'koa';
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { FIRST_ACCOUNT, issueKey } from '../../../shared/accounts/commands.ts';
 import { SCOPES } from '../../../shared/accounts/events.ts';
 import { waitUntilVisible } from '../../../shared/commandHandling/context.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { EXPORT_FORMATS } from '../../../shared/exports/formats.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';

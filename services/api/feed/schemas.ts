@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { CURSOR_PATTERN } from '../../../shared/feed/cursor.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';

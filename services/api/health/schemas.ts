@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   ReplaysHealth,

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Metrics } from '../../../shared/health/metrics.ts';
 import type { ProcessContext } from '../context.ts';

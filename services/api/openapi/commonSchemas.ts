@@ -1,4 +1,5 @@
-import { Type, type TString } from 'typebox';
+import type { TString } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { RETRY_ADVICE } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 

@@ -1,4 +1,5 @@
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 
 /**
  * The schema of a success envelope. It is named after its operation, such as `RunAgentResponse200`,

@@ -1,4 +1,5 @@
-import { Type, type TObject } from 'typebox';
+import type { TObject } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ErrorResponse, ErrorResponses } from '../http/errors/errorPresenter.ts';
 import type { Api } from '../http/feature.ts';

@@ -1,4 +1,5 @@
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { bodyMediaTypes } from '../http/middleware/jsonBody.ts';
 import type { Route } from '../http/route.ts';
 import { CommonQuery } from './commonSchemas.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import { jsonText, sendJson, wantsPretty } from '../http/responses/envelope.ts';
 import { computeEtag, respondNotModified } from '../http/responses/etag.ts';

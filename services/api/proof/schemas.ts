@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { EventMetadata } from '../../../shared/eventlog/event.ts';
 import { numberedPageQuery, SessionId } from '../openapi/commonSchemas.ts';
 import { CheckpointNote } from '../transparency/schemas.ts';

@@ -1,4 +1,5 @@
-import { Type, type TProperties } from 'typebox';
+import type { TProperties } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sessionIdFilter, textSchema } from '../openapi/commonSchemas.ts';
 

@@ -35,7 +35,7 @@ import {
   ReplaySessionsQuery,
   ShownReplay,
 } from './schemas.ts';
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { createRevisionEtag } from '../http/responses/etag.ts';
 import { readLastEventId } from '../http/requestHeaders.ts';
 import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { Context } from 'koa';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';

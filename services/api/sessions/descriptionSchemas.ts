@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { DescriptionChange } from '../../../shared/sessions/description.ts';
 import { OUTCOMES } from '../../../shared/sessions/turns/outcomes.ts';
 import { LIMITS } from '../../../shared/limits.ts';

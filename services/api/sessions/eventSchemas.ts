@@ -1,4 +1,5 @@
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { isProtectedTextSchema } from '../../../shared/domain/schema.ts';
 import { sessionEventSchemas } from '../../../shared/sessions/events.ts';
 import { EventMetadata, type RecordedEvent } from '../../../shared/eventlog/event.ts';

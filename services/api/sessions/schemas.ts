@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { Instant, Tokens } from '../../../shared/domain/schema.ts';
 import { TurnContext } from '../../../shared/sessions/turns/promptParts.ts';
 import { LIMITS } from '../../../shared/limits.ts';

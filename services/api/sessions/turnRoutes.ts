@@ -29,7 +29,7 @@ import {
   CancelledTurn,
   TURN_NUMBER,
 } from './schemas.ts';
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';

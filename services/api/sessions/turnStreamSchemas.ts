@@ -1,4 +1,5 @@
-import { Type, type TSchema } from 'typebox';
+import type { TSchema } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { TURN_POSITION_PATTERN } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { Failure, SessionId } from '../openapi/commonSchemas.ts';
 import { envelopeSchema } from '../openapi/envelopeSchema.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { DISABLED_REASONS } from '../../../shared/webhooks/events.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { LIMITS } from '../../../shared/limits.ts';

@@ -10,7 +10,8 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { SavedHead } from '../../../shared/eventlog/reading/compareHeads.ts';
 import type { StreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { createHash } from 'node:crypto';
-import { Type, type Static, type TProperties } from 'typebox';
+import type { Static, TProperties } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 

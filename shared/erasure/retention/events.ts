@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { eventSchema, INSTANT, type EventOf } from '../../domain/schema.ts';
 
 /** The proven time, and how it compares with earlier ones. */

@@ -8,6 +8,7 @@ import { createErasureLookup } from '../reading/erasureLookup.ts';
 import type { MasterKeys } from './masterKeys.ts';
 import type { TextKey } from './protectedText.ts';
 import { randomBytes, randomFillSync } from 'node:crypto';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** Keys that are stored together: few in a process that has used none yet. */
 const FIRST_BATCH = 16;
@@ -145,7 +146,7 @@ const keyMissingError = (id: string): TurnlogError =>
   );
 
 export function createKeyring({ store, masterKeys, log }: Parts): Keyring {
-  const cache = new LRUCache<string, TextKey | 'destroyed'>({ max: LIMITS.cache.textKeys });
+  const cache = new LRUCache<string, TextKey | 'destroyed'>(entriesUpTo(LIMITS.cache.textKeys));
   const nextKey = createKeyPool(store, masterKeys);
   const erasures = createErasureLookup(log);
   /** Keys that were looked up during an eviction are not cached. */

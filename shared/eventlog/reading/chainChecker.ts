@@ -5,6 +5,7 @@ import { decodeEvent } from '../codec.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { RecordedEvent } from '../event.ts';
 import { chainFault, claimedHashes, GENESIS_HASH, writtenHash, type Link } from '../hashChain.ts';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** Stream heads held in memory; the heads of other streams are read again. */
 const REMEMBERED_HEADS = 50_000;
@@ -48,7 +49,7 @@ export function contentFault(stored: StoredEvent): string | undefined {
 
 /** Creates a checker that reads heads of streams which it has forgotten from the log. */
 export function createChainChecker(log: Pick<EventLog, 'readStream'>): ChainChecker {
-  const heads = new LRUCache<string, Head>({ max: REMEMBERED_HEADS });
+  const heads = new LRUCache<string, Head>(entriesUpTo(REMEMBERED_HEADS));
 
   async function readBefore({ stream, revision }: StoredEvent): Promise<Head | undefined> {
     const [previous] = await log

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { isErasure } from '../eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** Streams held in memory; the ends of others are read again. */
 export const REMEMBERED_STREAMS = 20_000;
@@ -36,7 +37,7 @@ interface ErasureLookup {
  * `note` reports its erasure.
  */
 export function createErasureLookup(log: Read): ErasureLookup {
-  const known = new LRUCache<string, boolean>({ max: REMEMBERED_STREAMS });
+  const known = new LRUCache<string, boolean>(entriesUpTo(REMEMBERED_STREAMS));
 
   function note(stream: string, erased: boolean): void {
     if (known.get(stream) !== true) known.set(stream, erased);

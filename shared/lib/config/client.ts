@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 
 /** Options for the running service that a client command connects to. */
 export const clientOptions = {

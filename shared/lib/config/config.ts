@@ -1,4 +1,5 @@
-import { Type, type Static, type TObject, type TSchema } from 'typebox';
+import type { Static, TObject, TSchema } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { clientOptions } from './client.ts';
 import { kafkaOptions } from './kafka.ts';
 import { misspeltIn, type Misspelt } from '../typos.ts';

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 
 /** Options of agents and their runs. */
 export const runOptions = {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { FOLDED_READS } from '../../audit/foldedReadKinds.ts';
 import { STRONG_KEY } from '../../accounts/apiKey.ts';
 

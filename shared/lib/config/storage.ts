@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { MAX_COUNT } from '../../accounts/events.ts';
 
 const quota = (fallback: number, description: string) =>

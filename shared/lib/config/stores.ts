@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 
 /** Options of the stores for the log and the read models. */
 export const storeOptions = {

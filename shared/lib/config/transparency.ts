@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 
 /** Options of the transparency log: its origin and its readers. */
 export const transparencyOptions = {

@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 
 /** Options of webhooks. */
 export const webhookOptions = {

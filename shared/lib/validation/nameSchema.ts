@@ -1,4 +1,4 @@
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { TurnlogError } from '../errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { lazyValidator, problemsOf } from './validation.ts';

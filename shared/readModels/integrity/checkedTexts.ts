@@ -10,6 +10,7 @@ import type { ReplayRow, TurnRow, WebhookRow } from '../tables.ts';
 import { differingColumn } from './compareRows.ts';
 import type { RowFindings } from './rowFindings.ts';
 import { noRows, readStreamRows, type StreamRows } from './streamRows.ts';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 const MAX_RECORDED = 10_000;
 
@@ -68,7 +69,7 @@ export function withCheckedTexts<Queries extends Checked>(
   findings: RowFindings,
 ): Queries {
   /** Hashes of rows with plain texts that the log has; the texts may be erased any time. */
-  const recorded = new LRUCache<string, string>({ max: MAX_RECORDED });
+  const recorded = new LRUCache<string, string>(entriesUpTo(MAX_RECORDED));
 
   async function check<Row extends { revision: number }>(
     kind: RowWithTexts<Row>,

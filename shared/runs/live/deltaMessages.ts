@@ -1,5 +1,6 @@
 import { createSecretKey } from 'node:crypto';
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { decrypt, encrypt } from '../../eventlog/encryption/aesGcm.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import type { TextKey } from '../../eventlog/encryption/protectedText.ts';

@@ -1,4 +1,5 @@
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import type { ChatMessage, ChatRequest, ToolCallRequest } from './chat.ts';
 
 /** Parts of a request that a server may not accept. */

@@ -1,6 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Checkpoint } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** Tiles and entry bundles that are held; one has at most 24 KiB. */
 const MAX_FILES = 128;
@@ -13,7 +14,7 @@ export type TreeFiles = Pick<TileReader, 'read' | 'beforeBundle'>;
 /** Creates a reader that holds a bounded number of files and bundle starts of one tree in memory. */
 export function cachedTree(reader: TreeFiles): TreeFiles {
   const files = new LRUCache<string, Uint8Array>({ max: MAX_FILES });
-  const starts = new LRUCache<number, Checkpoint>({ max: MAX_STARTS });
+  const starts = new LRUCache<number, Checkpoint>(entriesUpTo(MAX_STARTS));
   return {
     async read(path) {
       const held = files.get(path);

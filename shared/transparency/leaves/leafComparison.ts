@@ -14,6 +14,7 @@ import type { TileReader, TreeState } from '../tileStore.ts';
 import { bundleOf, leafIndexIn } from '../tlog/leaf.ts';
 import { cachedTree, type TreeFiles } from './cachedTree.ts';
 import { createSignedLeaves } from './signedLeaves.ts';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** The streams whose newest appended or compared event is remembered. */
 const MAX_STREAMS = 20_000;
@@ -110,7 +111,7 @@ export function createLeafComparison(
   tiles: TileReader,
 ): LeafComparison {
   const signed = createSignedLeaves(log, tiles);
-  const known = new LRUCache<string, Known>({ max: MAX_STREAMS });
+  const known = new LRUCache<string, Known>(entriesUpTo(MAX_STREAMS));
   let tree: TreeFiles = cachedTree(tiles);
   let state: TreeState = { size: 0, checkpoint: undefined };
   let stateAt = -Infinity;

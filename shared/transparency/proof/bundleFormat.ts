@@ -1,5 +1,6 @@
 /** The files of a bundle, as specified in docs/proof.md. */
-import { Type, type Static } from 'typebox';
+import type { Static } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { lazyValidator } from '../../lib/validation/validation.ts';
 
 /** All files of a bundle, in this order. The last file has one line per event. */

@@ -1,5 +1,5 @@
 /** Verifies receipts of erasures without a store. */
-import { Type } from 'typebox';
+import { Type } from '../../domain/jsonSchema.ts';
 import { matchesCommitment } from '../../eventlog/encryption/protectedText.ts';
 import { isErasure } from '../../eventlog/eventTypes.ts';
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';

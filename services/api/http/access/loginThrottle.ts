@@ -4,6 +4,7 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import { sleep } from '../../../../shared/lib/time/sleep.ts';
+import { entriesUpTo } from '../../../../shared/lib/memory/entriesUpTo.ts';
 
 /** `key_id` is the one that the invalid key claims, where such a key exists. */
 interface FailedLogin {
@@ -54,7 +55,7 @@ export function networkOf(address: string): string {
  */
 export function createLoginThrottle(logger: Logger): LoginThrottle {
   const records = new LRUCache<string, AddressRecord>({
-    max: LIMITS.logins.addresses,
+    ...entriesUpTo(LIMITS.logins.addresses),
     dispose(record) {
       clearTimeout(record.logTimer);
       flushLog(record);

@@ -9,6 +9,7 @@ import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { onResponseClosed } from '../connection/clientDisconnect.ts';
 import { networkOf } from '../access/loginThrottle.ts';
+import { entriesUpTo } from '../../../../shared/lib/memory/entriesUpTo.ts';
 
 const rejected = { account: 0, process: 0 };
 registerResource('requests_per_second', { usage: () => ({ rejected }) });
@@ -47,7 +48,7 @@ interface RequestCount {
 
 /** Limits the requests without an API key per address, within this process. */
 export function createAddressLimit(): (ctx: Context) => void {
-  const counts = new LRUCache<string, RequestCount>({ max: LIMITS.publicLog.addresses });
+  const counts = new LRUCache<string, RequestCount>(entriesUpTo(LIMITS.publicLog.addresses));
   return (ctx) => {
     const network = networkOf(ctx.req.socket.remoteAddress ?? '');
     const now = performance.now();

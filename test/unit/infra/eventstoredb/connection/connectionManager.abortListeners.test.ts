@@ -1,6 +1,4 @@
 import { EventEmitter, getEventListeners } from 'node:events';
-import { rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { afterAll, expect, test } from '@jest/globals';
 import type { HostClient } from '../../../../../infra/eventstoredb/connection/hostClient.ts';
 import { createCallWithRetry } from '../../../../../infra/eventstoredb/connection/callRetry.ts';
@@ -18,13 +16,10 @@ import { subscribeToAppends } from '../../../../../infra/sqlite/eventStore/appen
 import { createSessionQueue } from '../../../../../shared/runs/queueing/sessionQueue.ts';
 import { sleepUntilAborted, sleep } from '../../../../../shared/lib/time/sleep.ts';
 import { withDeadline } from '../../../../../shared/lib/time/withDeadline.ts';
-import { temporaryFolder } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const CALLS = 50;
 /** Long-lived, like the signals of a process or a connection. */
 const { signal } = new AbortController();
-const folder = await temporaryFolder();
-afterAll(() => rm(folder, { recursive: true }));
 
 /** A read with an immediate empty answer. */
 class EmptyCall extends EventEmitter {
@@ -52,9 +47,8 @@ const connections = {
 } as Partial<ConnectionManager> as ConnectionManager;
 const callWithRetry = createCallWithRetry(connections, 60_000);
 const unconnected = createConnectionManager('esdb://127.0.0.1:1?tls=false', undefined, 60_000);
-const log = join(folder, 'events.db');
-await writeFile(log, '');
-const news = subscribeToAppends(log);
+
+const news = subscribeToAppends();
 const queue = createSessionQueue();
 await queue.acquire('session_1', 0, signal);
 afterAll(() => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { Type } from 'typebox';
+import { Type } from '../../../../../../shared/domain/jsonSchema.ts';
 import { textSchema } from '../../../../../../services/api/openapi/commonSchemas.ts';
 import {
   bodyValidator,

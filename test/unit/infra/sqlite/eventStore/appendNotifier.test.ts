@@ -1,0 +1,70 @@
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
+import { afterAll, expect, test } from '@jest/globals';
+import {
+  announceAppend,
+  subscribeToAppends,
+} from '../../../../../infra/sqlite/eventStore/appendNotifier.ts';
+
+const MODULE = new URL('../../../../../infra/sqlite/eventStore/appendNotifier.ts', import.meta.url)
+  .href;
+/** Below the interval at which a wait ends without an append. */
+const SOON_MS = 100;
+
+/** Announces one append per message from the other thread. */
+const other = new Worker(
+  `import { parentPort } from 'node:worker_threads';
+   const { announceAppend } = await import(${JSON.stringify(MODULE)});
+   parentPort.on('message', () => announceAppend());
+   parentPort.postMessage('ready');`,
+  { eval: true, execArgv: ['--input-type=module', '--no-warnings'] },
+);
+await once(other, 'message');
+afterAll(() => other.terminate());
+
+const { signal } = new AbortController();
+
+async function timeOf(work: () => Promise<unknown>): Promise<number> {
+  const began = performance.now();
+  await work();
+  return performance.now() - began;
+}
+
+test('an append of another thread ends every wait, time after time', async () => {
+  const first = subscribeToAppends();
+  const second = subscribeToAppends();
+  const times: number[] = [];
+  for (let round = 0; round < 20; round += 1) {
+    const waits = [first, second, second].map((each) => timeOf(() => each.wait(signal)));
+    other.postMessage('append');
+    times.push(...(await Promise.all(waits)));
+  }
+  first.close();
+  second.close();
+  expect(times.toSorted((a, b) => a - b)[times.length >> 1]).toBeLessThan(SOON_MS);
+});
+
+test('an append that happened between reading and waiting ends the wait', async () => {
+  const appends = subscribeToAppends();
+  announceAppend();
+  expect(await timeOf(() => appends.wait(signal))).toBeLessThan(SOON_MS);
+  appends.close();
+});
+
+test('closing ends a wait, and a later append does not disturb', async () => {
+  const appends = subscribeToAppends();
+  const wait = timeOf(() => appends.wait(signal));
+  appends.close();
+  expect(await wait).toBeLessThan(SOON_MS);
+  announceAppend();
+  await new Promise((resolve) => setImmediate(resolve));
+});
+
+test('an abort ends a wait', async () => {
+  const appends = subscribeToAppends();
+  const stop = new AbortController();
+  const wait = timeOf(() => appends.wait(stop.signal));
+  stop.abort();
+  expect(await wait).toBeLessThan(SOON_MS);
+  appends.close();
+});
