@@ -1,14 +1,8 @@
 import type { Static } from 'typebox';
 import { Type } from '../../shared/domain/jsonSchema.ts';
-import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
-import {
-  lazyValidator,
-  problemsOf,
-  type ProblemMessages,
-} from '../../shared/lib/validation/validation.ts';
-import { readOptionFile } from '../lib/regularFile.ts';
+import { lazyValidator, type ProblemMessages } from '../../shared/lib/validation/validation.ts';
+import { readJsonFile, requireNoProblems, schemaProblems } from '../lib/optionFile.ts';
 
 const strict = { additionalProperties: false };
 const Id = Type.String({ minLength: 1, maxLength: 256 });
@@ -73,34 +67,17 @@ export type ModelsFile = Static<typeof ModelsFile>;
 const validator = lazyValidator(ModelsFile);
 
 const WORDS: ProblemMessages = {
-  additionalProperties: () => 'is not a known field',
   pattern: () => 'must be an http or https URL without credentials',
   enum: ({ allowedValues }) => `must be one of: ${(allowedValues as string[]).join(', ')}`,
 };
-
-/** One error for all problems of the file. */
-export const modelsFileError = (file: string, problems: Problems, cause?: unknown): TurnlogError =>
-  badFile({ option: 'MODELS_FILE', file }, problems, cause);
-
-async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readOptionFile(file)) as unknown;
-  } catch (error) {
-    throw modelsFileError(file, unreadable(error), error);
-  }
-}
 
 /**
  * Reads and validates MODELS_FILE. Throws `configuration_invalid`, which lists every problem with
  * its place in the file.
  */
 export async function readModelsFile(file: string): Promise<ModelsFile> {
-  const content = await readJson(file);
-  const validate = validator();
-  if (validate(content)) return content;
-  const problems = problemsOf(validate.errors, WORDS);
-  throw modelsFileError(
-    file,
-    Object.fromEntries(problems.map(({ path, message }) => [path, message])),
-  );
+  const source = { option: 'MODELS_FILE', file };
+  const content = await readJsonFile(source);
+  requireNoProblems(source, schemaProblems(validator(), content, WORDS));
+  return content as ModelsFile;
 }

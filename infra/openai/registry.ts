@@ -1,9 +1,9 @@
 import { isIPv4 } from 'node:net';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
-import type { Problems } from '../../shared/lib/config/configFileErrors.ts';
 import type { Provider } from './chatModels.ts';
-import { modelsFileError, readModelsFile, type ModelsFile } from './modelsFile.ts';
+import { requireNoProblems, type Problems } from '../lib/optionFile.ts';
+import { readModelsFile, type ModelsFile } from './modelsFile.ts';
 
 /**
  * Context window and longest answer in tokens, from OpenAI's documentation
@@ -185,7 +185,7 @@ export async function loadRegistry(options: RegistryOptions): Promise<Registry> 
     if (id !== 'offline') providers.set(id, { ...provider(id, base_url, api_key), ...quirks });
   }
   const problems = problemsOf(file, providers, options.env);
-  if (Object.keys(problems).length > 0) throw modelsFileError(options.modelsFile, problems);
+  requireNoProblems({ option: 'MODELS_FILE', file: options.modelsFile }, problems);
   return {
     providers: [...providers.values()],
     models: file.models.map(({ price, ...model }) => ({

@@ -1,13 +1,13 @@
 import type { Static } from 'typebox';
 import { Type } from '../../shared/domain/jsonSchema.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
+import { lazyValidator, type ProblemMessages } from '../../shared/lib/validation/validation.ts';
 import {
-  lazyValidator,
-  problemsOf,
-  type ProblemMessages,
-} from '../../shared/lib/validation/validation.ts';
-import { readOptionFile } from '../lib/regularFile.ts';
+  readJsonFile,
+  requireNoProblems,
+  schemaProblems,
+  type Problems,
+} from '../lib/optionFile.ts';
 
 const strict = { additionalProperties: false };
 const Texts = Type.Record(Type.String(), Type.String());
@@ -67,7 +67,6 @@ const httpServer = lazyValidator(HttpServer);
 const SERVER_NAME = /^[a-z0-9][a-z0-9-]{0,31}$/;
 
 const WORDS: ProblemMessages = {
-  additionalProperties: () => 'is not a known field',
   pattern: () => 'must be an http or https URL without credentials',
   enum: ({ allowedValues }) => `must be a built-in tool: ${(allowedValues as string[]).join(', ')}`,
 };
@@ -80,10 +79,8 @@ function serverProblems(name: string, server: object): Problems {
   if ('command' in server === 'url' in server)
     return { [at]: 'must have either a command or a url' };
   const validate = ('command' in server ? processServer : httpServer)();
-  if (validate(server)) return {};
-  return Object.fromEntries(
-    problemsOf(validate.errors, WORDS).map(({ path, message }) => [at + path, message]),
-  );
+  const problems = Object.entries(schemaProblems(validate, server, WORDS));
+  return Object.fromEntries(problems.map(([path, message]) => [at + path, message]));
 }
 
 function variablesProblems(
@@ -114,14 +111,6 @@ function serversIn(content: unknown): [string, object][] {
     );
 }
 
-async function readJson(file: string): Promise<unknown> {
-  try {
-    return JSON.parse(await readOptionFile(file)) as unknown;
-  } catch (error) {
-    throw badFile({ option: 'TOOLS_FILE', file }, unreadable(error), error);
-  }
-}
-
 /**
  * Reads TOOLS_FILE and checks it. Throws `configuration_invalid`, which lists every problem with its
  * place in the file.
@@ -130,13 +119,11 @@ export async function readToolsFile(
   file: string,
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<ToolsFile> {
-  const content = await readJson(file);
-  const validate = whole();
-  const problems: Problems = {};
-  if (!validate(content))
-    for (const { path, message } of problemsOf(validate.errors, WORDS)) problems[path] = message;
+  const source = { option: 'TOOLS_FILE', file };
+  const content = await readJsonFile(source);
+  const problems = schemaProblems(whole(), content, WORDS);
   for (const [name, server] of serversIn(content))
     Object.assign(problems, serverProblems(name, server), variablesProblems(name, server, env));
-  if (Object.keys(problems).length > 0) throw badFile({ option: 'TOOLS_FILE', file }, problems);
+  requireNoProblems(source, problems);
   return content as ToolsFile;
 }

@@ -2,14 +2,14 @@ import type { Static } from 'typebox';
 import { Type } from '../../shared/domain/jsonSchema.ts';
 import type { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { badFile, unreadable, type Problems } from '../../shared/lib/config/configFileErrors.ts';
 import { COSIGNATURE, parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
+import { lazyValidator, type ProblemMessages } from '../../shared/lib/validation/validation.ts';
 import {
-  lazyValidator,
-  problemsOf,
-  type ProblemMessages,
-} from '../../shared/lib/validation/validation.ts';
-import { readOptionFile } from '../lib/regularFile.ts';
+  readJsonFile,
+  requireNoProblems,
+  schemaProblems,
+  type Problems,
+} from '../lib/optionFile.ts';
 
 const strict = { additionalProperties: false };
 
@@ -35,7 +35,6 @@ export type WitnessesFile = Static<typeof WitnessesFile>;
 const validator = lazyValidator(WitnessesFile);
 
 const WORDS: ProblemMessages = {
-  additionalProperties: () => 'is not a known field',
   pattern: () => 'must be an http or https URL without credentials, query or fragment',
 };
 
@@ -76,22 +75,10 @@ function problemsIn({ wanted, witnesses }: WitnessesFile): Problems {
  * Reads LOG_WITNESSES_FILE. Throws `configuration_invalid` with the location of every problem.
  */
 export async function readWitnessesFile(file: string): Promise<WitnessesFile> {
-  const invalidFile = (problems: Problems, cause?: unknown): TurnlogError =>
-    badFile({ option: 'LOG_WITNESSES_FILE', file }, problems, cause);
-  let content: unknown;
-  try {
-    content = JSON.parse(await readOptionFile(file));
-  } catch (error) {
-    throw invalidFile(unreadable(error), error);
-  }
-  const validate = validator();
-  if (!validate(content)) {
-    const schemaProblems = problemsOf(validate.errors, WORDS);
-    throw invalidFile(
-      Object.fromEntries(schemaProblems.map(({ path, message }) => [path, message])),
-    );
-  }
-  const problems = problemsIn(content);
-  if (Object.keys(problems).length > 0) throw invalidFile(problems);
-  return content;
+  const source = { option: 'LOG_WITNESSES_FILE', file };
+  const content = await readJsonFile(source);
+  requireNoProblems(source, schemaProblems(validator(), content, WORDS));
+  const witnesses = content as WitnessesFile;
+  requireNoProblems(source, problemsIn(witnesses));
+  return witnesses;
 }

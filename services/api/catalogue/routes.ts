@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { SLICE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { ToolInfo } from '../../../shared/ports/toolbox.ts';
 import type { RouteContext } from '../context.ts';
@@ -8,8 +9,53 @@ import { defineRoute } from '../http/route.ts';
 import { destroyOnError } from '../http/connection/destroyOnError.ts';
 import { sendJson, setNextLink, wantsPretty } from '../http/responses/envelope.ts';
 import { renderList, type ListFormat } from '../http/responses/listResponse.ts';
-import { ModelList, ModelListQuery, ToolList, ToolListQuery } from './schemas.ts';
 import { unknownPageError } from '../http/errors/errorResponses.ts';
+import { namedPageQuery } from '../openapi/commonSchemas.ts';
+
+const Price = Type.Object(
+  {
+    input_per_million: Type.String({ description: 'Price of prompt tokens, a decimal' }),
+    output_per_million: Type.String({ description: 'Price of completion tokens, a decimal' }),
+    currency: Type.String({ description: 'ISO 4217, the same of all models' }),
+  },
+  { title: 'Price', description: "Prices of a model's tokens" },
+);
+
+const Model = Type.Object(
+  {
+    id: Type.String(),
+    provider: Type.String(),
+    context_window: Type.Integer({ description: 'Tokens that the prompt and the answer share' }),
+    max_output_tokens: Type.Optional(Type.Integer()),
+    fallbacks: Type.Optional(
+      Type.Array(Type.String(), {
+        description: 'Models to call instead, in this order, while this one fails',
+      }),
+    ),
+    price: Type.Optional(Price),
+  },
+  { title: 'Model', description: 'A model that an agent may name' },
+);
+
+const Tool = Type.Object(
+  {
+    name: Type.String(),
+    description: Type.String(),
+    parameters: Type.Record(Type.String(), Type.Unknown(), {
+      description:
+        'JSON Schema of the arguments; empty for a name that stands for all tools of a server',
+    }),
+  },
+  { title: 'Tool', description: 'A tool that an agent may name' },
+);
+
+const ModelList = Type.Array(Model);
+const ToolList = Type.Array(Tool);
+
+const ModelListQuery = Type.Object(namedPageQuery('models'), {
+  additionalProperties: false,
+});
+const ToolListQuery = Type.Object(namedPageQuery('tools'), { additionalProperties: false });
 
 /**
  * The page of a list in memory, and its `Link`. Throws `position_unknown` if the list no longer has the

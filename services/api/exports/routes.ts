@@ -1,6 +1,7 @@
 import type { Static } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { Audited } from '../../../shared/audit/events.ts';
-import type { ExportFormat } from '../../../shared/exports/formats.ts';
+import { type ExportFormat, EXPORT_FORMATS } from '../../../shared/exports/formats.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { PageOf } from '../../../shared/ports/readModels.ts';
@@ -8,13 +9,45 @@ import { findSessions } from '../../../shared/search/searchSessions.ts';
 import type { SessionRow } from '../../../shared/readModels/tables.ts';
 import type { RouteContext } from '../context.ts';
 import { setNextLink } from '../http/responses/envelope.ts';
-import { serializeSession, serializeSessions } from './serialize.ts';
 import { SHARED_SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
-import { ExportQuery, ExportText, SessionExportQuery } from './schemas.ts';
-import { JSON_LINES, PLAIN_TEXT, sendExport, setExportType } from './send.ts';
 import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
+import { CommonQuery } from '../openapi/commonSchemas.ts';
+import { SessionListQuery } from '../sessions/descriptionSchemas.ts';
+import { serializeSession, serializeSessions } from './serialize.ts';
+import { JSON_LINES, PLAIN_TEXT, sendExport, setExportType } from './send.ts';
+
+const Format = Type.Enum(EXPORT_FORMATS, {
+  description:
+    'The content of each line: `openai-chat`, a conversation of a file for fine-tuning; `otel`, the trace of a turn in OTLP/JSON; `inspect`, an EvalLog of Inspect AI; `atif`, a trajectory of Harbor; `events`, an event as it was recorded',
+});
+
+const SessionExportQuery = Type.Object(
+  { ...CommonQuery.properties, format: Format },
+  { additionalProperties: false },
+);
+
+const { limit: _limit, ...filters } = SessionListQuery.properties;
+
+const ExportQuery = Type.Object(
+  {
+    ...filters,
+    format: Format,
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: LIMITS.http.pageEntries,
+        description: 'The most sessions to answer; all of them when absent',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
+
+const ExportText = Type.String({
+  description: 'JSON documents, one per line; a response that was cut off is incomplete',
+});
 
 const exported = (subject: string, format: ExportFormat): Audited => ({
   action: 'export',

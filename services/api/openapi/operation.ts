@@ -15,7 +15,7 @@ import {
   idempotencyReplayedHeader,
   visibleHeader,
 } from './headers.ts';
-import { envelopeSchema } from './envelopeSchema.ts';
+import { envelopeSchema } from './commonSchemas.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 const jsonContent = (schema: object) => ({ 'application/json': { schema } });

@@ -1,28 +1,45 @@
-import { cancelReplay, requireStartable, startReplay } from '../../../shared/replays/commands.ts';
+import type { Static } from 'typebox';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
+import {
+  cancelReplay,
+  requireStartable,
+  startReplay,
+  type ReplayInput,
+} from '../../../shared/replays/commands.ts';
 import { replayStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { withDiffs, type ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
 import { replayNotFoundError, sessionOfReplayError } from '../../../shared/replays/errors.ts';
 import { findOwnReplay, readReplaySettings } from '../../../shared/replays/queries.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
+import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
+import { requireChecks, requireTurnsOf } from '../../../shared/replays/comparison/checks.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { findSessionsToReplay } from '../../../shared/replays/turns/sessionsToReplay.ts';
 import {
   PAGE_BUFFER_BYTES,
   renderPage,
   type ListFormat,
   parsePageQuery,
 } from '../http/responses/listResponse.ts';
+import { SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
+import { DEFECT } from '../http/errors/errorPresenter.ts';
+import { defineFeature } from '../http/feature.ts';
+import { defineRoute } from '../http/route.ts';
+import { CommonQuery, ReplayId } from '../openapi/commonSchemas.ts';
+import { createRevisionEtag } from '../http/responses/etag.ts';
+import { readLastEventId } from '../http/requestHeaders.ts';
+import { sendEventStream, type SseEvent } from '../http/responses/sse.ts';
+import { createKeyCheck } from '../http/access/keyRevocation.ts';
+import { acquireStream } from '../sessions/turnSse.ts';
+import type { RouteContext } from '../context.ts';
+import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 import {
   presentReplay,
   presentReplaySession,
   presentReplaySettings,
   presentReplayTurn,
 } from './presenter.ts';
-import { parseReplayBody } from './parseReplayBody.ts';
-import { SESSION_ERROR_CODES, STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
-import { DEFECT } from '../http/errors/errorPresenter.ts';
-import { defineFeature } from '../http/feature.ts';
-import { defineRoute } from '../http/route.ts';
-import { CommonQuery, ReplayId } from '../openapi/commonSchemas.ts';
 import {
   Replay,
   ReplayList,
@@ -35,13 +52,51 @@ import {
   ReplaySessionsQuery,
   ShownReplay,
 } from './schemas.ts';
-import { Type } from '../../../shared/domain/jsonSchema.ts';
-import { createRevisionEtag } from '../http/responses/etag.ts';
-import { readLastEventId } from '../http/requestHeaders.ts';
-import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
-import { sendEventStream, type SseEvent } from '../http/responses/sse.ts';
-import { createKeyCheck } from '../http/access/keyRevocation.ts';
-import { acquireStream } from '../sessions/turnSse.ts';
+
+type Body = Static<typeof StartReplayBody>;
+
+/** Serializes the checks as they are recorded. */
+async function serializeChecks(
+  { catalogue }: Pick<RouteContext, 'catalogue'>,
+  checks: NonNullable<Body['checks']>,
+  accountId: string,
+): Promise<string> {
+  const text = JSON.stringify(checks);
+  const maxBytes = LIMITS.replays.checksBytes;
+  if (Buffer.byteLength(text) > maxBytes) {
+    const message = `"checks" must not be longer than ${maxBytes} bytes as JSON.`;
+    throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
+      details: { checks: { message, path: '/checks' } },
+    });
+  }
+  await requireChecks(catalogue, checks, accountId);
+  return text;
+}
+
+/** Parses a request for a replay, and resolves its sessions. */
+async function parseReplayBody(
+  api: RouteContext,
+  accountId: string,
+  body: Body,
+): Promise<ReplayInput> {
+  const { sessions, filter, turns, checks, budget, ...settings } = body;
+  const replayedSessions = await findSessionsToReplay(api, accountId, {
+    sessions,
+    filter: filter && parseSessionFilter(filter),
+  });
+  if (checks) requireTurnsOf(checks, replayedSessions, turns);
+  return {
+    ...settings,
+    sessions: replayedSessions,
+    tools: settings.tools ?? 'recorded',
+    missing_tools: settings.missing_tools ?? 'stop',
+    concurrency: settings.concurrency ?? 1,
+    budget_tokens: budget?.tokens ?? LIMITS.replays.defaultBudgetTokens,
+    ...(turns?.from !== undefined && { from_turn: turns.from }),
+    ...(turns?.up_to !== undefined && { up_to_turn: turns.up_to }),
+    ...(checks && { checks: await serializeChecks(api, checks, accountId) }),
+  };
+}
 
 const REPLAY_LIST: ListFormat<ReplayRow> = {
   emptyData: [],

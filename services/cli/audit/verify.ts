@@ -3,14 +3,18 @@ import type { Comparison } from '../../../shared/transparency/kept/compareTree.t
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
 import { verifyChains, type ChainMismatch } from '../../../shared/eventlog/reading/verifyChains.ts';
+import {
+  compareHeads,
+  type HeadComparison,
+  type LostHead,
+} from '../../../shared/eventlog/reading/compareHeads.ts';
 import { locateStorage } from '../../compose/logLocation.ts';
 import { requireTextKeys } from '../../compose/textKeys.ts';
 import type { CliContext } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
-import { openHeadsFile } from './headsFile.ts';
-import { compareWithHeads } from './compareWithHeads.ts';
 import { requirePositionInLog } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
+import { openHeadsFile, type HeadsFile } from './headsFile.ts';
 import {
   locateFault,
   openComparedTree,
@@ -18,6 +22,61 @@ import {
   type LocatedFault,
   type TreeOptions,
 } from './verifyTree.ts';
+
+function describeLoss({ head, loss, revision }: LostHead): string {
+  const stream = `The stream ${head.stream}`;
+  const event = `revision ${head.revision} (hash ${head.hash})`;
+  if (loss === 'deleted') return `${stream} was deleted: it had come to ${event}.`;
+  if (loss === 'rewritten')
+    return `${stream} was rewritten: its event at ${event} has another hash now.`;
+  return `${stream} was cut: it had come to ${event}, and ${revision! < head.revision ? `ends at revision ${revision} now` : 'that event is gone'}.`;
+}
+
+async function compareFirstEvent({ operator }: CliContext, log_id: string): Promise<string[]> {
+  const first = (await operator.store.firstEvent())?.id;
+  if (first === log_id) return [];
+  return [
+    `The heads are of a log that begins with the event ${log_id}; this one ${first === undefined ? 'is empty' : `begins with ${first}`}: it is another log, or a copy, or its beginning was deleted.`,
+  ];
+}
+
+/** The result of a comparison, as data and as text. */
+interface Compared {
+  data: HeadComparison & { at: string; complete: boolean; of_another_log: boolean };
+  lines: string[];
+}
+
+/** Looks for every head of a file in the log. `continueHint` says how to continue after an interruption. */
+async function compareWithHeads(
+  context: CliContext,
+  { origin, heads }: HeadsFile,
+  continueHint: string,
+): Promise<Compared> {
+  const { operator, progress, signal } = context;
+  const { at } = origin;
+  const other = await compareFirstEvent(context, origin.log_id);
+  const found = await compareHeads({
+    store: operator.store,
+    heads: heads(),
+    signal,
+    onProgress: (count) => progress.update(() => `${count} of ${origin.streams} heads compared`),
+  });
+  const { compared, lost, first } = found;
+  const complete = !signal.aborted;
+  progress.end(
+    complete
+      ? `${compared} heads compared`
+      : `Interrupted after ${compared} heads. ${continueHint}`,
+  );
+  const data = { ...found, at, complete, of_another_log: other.length > 0 };
+  if (first) {
+    const all = lost.deleted + lost.cut + lost.rewritten;
+    const count = `${all} of ${compared} streams do not fit the heads of ${at}: ${lost.deleted} deleted, ${lost.cut} cut, ${lost.rewritten} rewritten.`;
+    return { data, lines: [...other, describeLoss(first), count] };
+  }
+  const whole = `All ${compared} heads of ${at} are in the log. Their sha256: ${origin.sha256}`;
+  return { data, lines: complete ? [...other, whole] : other };
+}
 
 export interface VerifyOptions extends TreeOptions {
   heads?: string;

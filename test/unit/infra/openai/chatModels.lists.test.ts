@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { parseModelList } from '../../../../infra/openai/providerModels.ts';
+import { parseModelList } from '../../../../infra/openai/chatModels.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 
 const known = {
