@@ -47,6 +47,8 @@ export async function startTurnlog(folder: string, checkout = ROOT): Promise<Ben
     LOG_LEVEL: 'warn',
     NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
     MALLOC_ARENA_MAX: '2',
+    MALLOC_MMAP_THRESHOLD_: '131072',
+    MALLOC_TRIM_THRESHOLD_: '131072',
   };
   const service = await startProcess(startArguments(checkout), {
     env,
