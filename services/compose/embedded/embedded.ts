@@ -121,7 +121,7 @@ export async function openEmbedded(
   const damagedRows = createDamagedRowReporter(logger);
   const models = await openEmbeddedReadModels(opening, place, prover.threadData, {
     // Rows are compared with events that fit their leaves.
-    store: withLeaves(store, prover.tiles),
+    store: withLeaves(store, prover.leaves),
     damaged,
     damagedRows,
   });
@@ -142,7 +142,7 @@ export async function openEmbedded(
           withTextsShared(store, projector),
           () => projector.logChanged() ?? prover.check.refusal(),
         ),
-        prover.tiles,
+        prover.leaves,
       ),
       limits,
     ),

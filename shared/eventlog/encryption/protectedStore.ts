@@ -4,11 +4,7 @@ import type { Keyring, ReadingKeys } from './keyring.ts';
 import { openTexts, type ReadableEvent } from './openTexts.ts';
 import { createErasureLookup, REMEMBERED_STREAMS } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
-import {
-  createLeafComparison,
-  type LeafComparison,
-} from '../../transparency/leaves/leafComparison.ts';
-import type { TileReader } from '../../transparency/tileStore.ts';
+import type { LeafComparison } from '../../transparency/leaves/leafComparison.ts';
 
 /**
  * An event store, the keys of its texts, and the comparison of its events with their leaves where
@@ -29,18 +25,15 @@ export type ProtectedStore = EventStore & {
 };
 
 /** Compares events of a store with their leaves when their streams are read. */
-export const withLeaves = (store: ProtectedStore, tiles: TileReader): ProtectedStore => {
-  const leaves = createLeafComparison(store, tiles);
-  return {
-    ...store,
-    leaves,
-    async append(stream, expected, events) {
-      const result = await store.append(stream, expected, events);
-      leaves.appended(stream, result.revision, events);
-      return result;
-    },
-  };
-};
+export const withLeaves = (store: ProtectedStore, leaves: LeafComparison): ProtectedStore => ({
+  ...store,
+  leaves,
+  async append(stream, expected, events) {
+    const result = await store.append(stream, expected, events);
+    leaves.appended(stream, result.revision, events);
+    return result;
+  },
+});
 
 /** The keys that an erasure lists as destroyed; none when it can't be decoded. */
 export function keysNamedBy({ data }: Pick<StoredEvent, 'data'>): string[] {
