@@ -2,8 +2,10 @@ import type { Command } from 'commander';
 import type { VerificationProgress } from '../../shared/readModels/integrity/verifyRows.ts';
 import { REBUILD_ADVICE } from '../../shared/readModels/integrity/damagedRows.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
+import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { migrateDatabase } from '../compose/replica/postgres.ts';
-import type { WithOperator, WithTerminal } from './context.ts';
+import { verifyOwnLog } from './audit/verify.ts';
+import type { CliContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 
 const MEANING: Readonly<Record<string, string>> = {
@@ -16,16 +18,42 @@ const describeStep = ({ step, rows, differing }: VerificationProgress): string =
     ? `${step.copying.toFixed(1)} % of the log read`
     : `${step.comparing}: ${rows} rows compared, ${differing} differ`;
 
+const NO_ROWS = { rows: 0, differing: 0, first: [] };
+const FORGED_LOG =
+  'No rows were compared: put the log back first. Read models that are rebuilt from it would say what was changed.';
+
+/** The comparison of the log with its transparency log, and why there is none. */
+async function verifyLogOfRows(
+  context: CliContext,
+): Promise<Awaited<ReturnType<typeof verifyOwnLog>> & { trouble?: string }> {
+  try {
+    return await verifyOwnLog(context);
+  } catch (error) {
+    if (!isTurnlogError(error, 'configuration_invalid')) throw error;
+    return { complete: true, events: 0, leaves: null, misfit: null, trouble: error.message };
+  }
+}
+
 /** `projections verify` */
 function addVerifyCommand(projections: Command, run: WithOperator): void {
   projections
     .command('verify')
     .description(
-      'compare all rows of the read models with the log, with or without a running server; an interrupted verification continues next time',
+      'compare all rows of the read models with the log, and the log with its transparency log, with or without a running server; an interrupted verification continues next time',
     )
     .action(() =>
-      run(async ({ operator, output, progress, signal, exitWith }) => {
+      run(async (context) => {
+        const { operator, output, progress, signal, exitWith } = context;
         let last = '';
+        const { complete: isLogRead, ...log } = await verifyLogOfRows(context);
+        if (log.misfit !== null) {
+          output.show({ complete: true, ...NO_ROWS, log }, log.misfit, FORGED_LOG);
+          return exitWith(EXIT.failed);
+        }
+        if (!isLogRead) {
+          output.show({ complete: false, ...NO_ROWS, log }, 'Interrupted before any row was read.');
+          return exitWith(EXIT.interrupted);
+        }
         const result = await operator.verifyRows(signal, (step) => {
           last = describeStep(step);
           progress.update(() => last);
@@ -37,13 +65,16 @@ function addVerifyCommand(projections: Command, run: WithOperator): void {
             ? `The ${rows} rows${complete ? '' : ' that were compared'} say what the log says.`
             : `${differing} rows do not say what the log says:`;
         output.show(
-          { complete, rows, differing, first: named },
+          { complete, rows, differing, first: named, log },
           verdict,
           ...named.map(
             ({ table, key, column }) => `  ${table} ${key}: ${MEANING[column] ?? column}`,
           ),
           ...(differing === 0 ? [] : [`${REBUILD_ADVICE}.`]),
           ...(complete ? [] : ['Interrupted; the next verification goes on from here.']),
+          log.leaves === null
+            ? `The log itself was not compared with a transparency log${log.trouble === undefined ? '' : `: ${log.trouble}`}. \`audit verify\` says more.`
+            : `The log fits its transparency log of ${log.leaves} leaves.`,
         );
         if (differing > 0) exitWith(EXIT.failed);
         if (!complete) exitWith(EXIT.interrupted);

@@ -59,14 +59,11 @@ export function createAccountRowChecks(
     sizeCalculation: ({ rows }) => rows.api_keys.size + 1,
   });
 
-  /**
-   * Reads events of an account that fit their leaves. Tiles that are lost lock no client out: health
-   * and `audit verify` report them.
-   */
+  /** Reads events of an account, which decide about access: each has to fit its leaf. */
   async function readEvents(accountId: string, page: ReadOptions): Promise<StoredEvent[]> {
     const stream = accountStream(accountId);
     const events = await source.store.readStream(stream, page);
-    const flaw = await source.store.leaves?.findFlaw(events, { passesLostTiles: true });
+    const flaw = await source.store.leaves?.findFlaw(events, { mustCompare: true });
     if (flaw) throw await reportDamage(source, stream, flaw);
     const [first, last] = [events[0], events.at(-1)];
     if (first && last) source.damaged.clear(stream, { from: first.revision, to: last.revision });

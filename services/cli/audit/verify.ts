@@ -101,10 +101,10 @@ const continueCommand = (options: VerifyOptions): string =>
     return value === true ? `${command} --${name}` : `${command} --${name} ${value}`;
   }, 'Go on with: audit verify');
 
-/** Verifies every hash chain and the transparency log until the signal aborts. */
+/** Verifies every hash chain and the transparency log until the signal aborts, and shows the progress. */
 async function verifyAll(
   context: CliContext,
-  options: VerifyOptions,
+  options: Pick<VerifyOptions, 'after' | 'texts'>,
   tree: ComparedTree | undefined,
 ): Promise<Verified> {
   const { operator, progress, signal } = context;
@@ -123,15 +123,31 @@ async function verifyAll(
     },
   });
   const complete = finding !== undefined || !signal.aborted;
-  const { position } = verified;
-  progress.end(
-    complete
-      ? `${verified.events} events verified`
-      : `Interrupted after ${verified.events} events. ${continueCommand({ ...options, ...(position !== undefined && { after: position }) })}`,
-  );
   const { fault = tree?.fault, found, misfit } = finding ?? {};
   const named = tree && fault && (await locateFault(context, tree, fault, found));
   return { ...verified, complete, misfit, fault: named, texts: options.texts === true };
+}
+
+/** What a comparison of the log with its transparency log has found. */
+interface LogVerdict {
+  complete: boolean;
+  events: number;
+  /** The leaves that the log was compared with; null without a transparency log. */
+  leaves: number | null;
+  /** What does not fit, in a sentence. */
+  misfit: string | null;
+}
+
+/**
+ * Verifies every hash chain, and compares the log with its transparency log where there is one. Throws
+ * `configuration_invalid` where the key that signs it is not known here.
+ */
+export async function verifyOwnLog(context: CliContext): Promise<LogVerdict> {
+  const tree = await openComparedTree(context, {});
+  const verified = await verifyAll(context, {}, tree);
+  const { complete, events, misfit, fault } = verified;
+  const [sentence = null] = misfit || fault ? verdictLines(verified) : [];
+  return { complete, events, leaves: tree?.size ?? null, misfit: sentence };
 }
 
 /** Describes a fault of the log or of the tree; the index counts all events of the log. */
@@ -212,7 +228,7 @@ export async function verifyEverything(
   context: CliContext,
   options: VerifyOptions,
 ): Promise<VerifyReport> {
-  const { env, operator, signal } = context;
+  const { env, operator, progress, signal } = context;
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePositionInLog(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
@@ -221,6 +237,11 @@ export async function verifyEverything(
   const verified = await verifyAll(context, options, tree);
   const { misfit = null, fault = null, complete, events, position = null } = verified;
   const rest = { ...options, ...(position !== null && { after: position }) };
+  progress.end(
+    complete
+      ? `${events} events verified`
+      : `Interrupted after ${events} events. ${continueCommand(rest)}`,
+  );
   const compared =
     file && !signal.aborted
       ? await compareWithHeads(context, file, continueCommand(rest))

@@ -13,7 +13,6 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withLeaves } from '../../../shared/eventlog/encryption/protectedStore.ts';
-import { createLeafComparison } from '../../../shared/transparency/leaves/leafComparison.ts';
 import { withTextsShared } from '../../../shared/search/recentTexts.ts';
 import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
@@ -118,13 +117,11 @@ export async function openEmbedded(
     ? openFolderLog(opening, place, log)
     : openProtectedStore(opening, place));
   const prover = await openThreadProver(opening, place, store);
-  // One for rows and streams: what this process appended is compared with no file.
-  const leaves = createLeafComparison(store, prover.tiles);
   const damaged = createDamageReporter(logger);
   const damagedRows = createDamagedRowReporter(logger);
   const models = await openEmbeddedReadModels(opening, place, prover.threadData, {
     // Rows are compared with events that fit their leaves.
-    store: { ...store, leaves },
+    store: withLeaves(store, prover.leaves),
     damaged,
     damagedRows,
   });
@@ -145,7 +142,7 @@ export async function openEmbedded(
           withTextsShared(store, projector),
           () => projector.logChanged() ?? prover.check.refusal(),
         ),
-        leaves,
+        prover.leaves,
       ),
       limits,
     ),

@@ -64,7 +64,7 @@ export async function openEmbeddedReadModels(
   };
   const sampling = rowSamplingPart({
     readModels: queries,
-    store: source.store,
+    source,
     damaged: source.damagedRows,
     forget: checked.forget,
   });

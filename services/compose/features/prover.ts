@@ -23,6 +23,10 @@ import { streamKind } from '../../../shared/eventlog/streams.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import { declareTree } from '../../../shared/restoredLogs/declareTree.ts';
 import { compareTree } from '../../../shared/transparency/kept/compareTree.ts';
+import {
+  createLeafComparison,
+  type LeafComparison,
+} from '../../../shared/transparency/leaves/leafComparison.ts';
 import type { ActiveTrees, TileReader } from '../../../shared/transparency/tileStore.ts';
 import type {
   ProverReport,
@@ -205,10 +209,15 @@ async function hasServed(log: EventLog, signal: AbortSignal): Promise<boolean> {
   return false;
 }
 
-const proverHealthPart = ({ health }: Pick<ProverHealth, 'health'>, check: TreeCheck) => ({
+/** The health of a prover, with what this process has found about its tree. */
+const proverHealthPart = (
+  { health }: Pick<ProverHealth, 'health'>,
+  { check, leaves }: { check: TreeCheck; leaves: Pick<LeafComparison, 'trouble'> },
+) => ({
   async health(): Promise<{ transparency_log: TransparencyLogHealth }> {
-    const doubt = check.doubt();
-    return { transparency_log: { ...(await health()), ...(doubt && { doubt }) } };
+    const [trouble, doubt] = [leaves.trouble(), check.doubt()];
+    const found = { ...(trouble && { trouble }), ...(await health()) };
+    return { transparency_log: { ...found, ...(doubt && { doubt }) } };
   },
 });
 
@@ -222,6 +231,7 @@ export async function openThreadProver(
   check: TreeCheck;
   part: ProcessPart;
   tiles: TileReader;
+  leaves: LeafComparison;
 }> {
   const witnesses = await readConfiguredWitnesses(config);
   const signing = { ...signingConfig(config, place.dataFolder), witnesses };
@@ -237,6 +247,8 @@ export async function openThreadProver(
     const isKnown = signing.createsKey && (isKeyThere || (await hasServed(log, signal)));
     return { ...found, isNew: found.isNew && isKnown };
   }, logger);
+  const tiles = openFileTileReader(treesFolder(place));
+  const leaves = createLeafComparison(log, tiles);
   return {
     threadData() {
       const { port1, port2 } = new MessageChannel();
@@ -252,7 +264,7 @@ export async function openThreadProver(
     },
     check,
     part: {
-      ...proverHealthPart(prover, check),
+      ...proverHealthPart(prover, { check, leaves }),
       // So that a log holds its declaration before the first event of a client.
       async settle() {
         await resolvesWithin(prover.declared, SETTLE_MS);
@@ -260,7 +272,8 @@ export async function openThreadProver(
         await setImmediate();
       },
     },
-    tiles: openFileTileReader(treesFolder(place)),
+    tiles,
+    leaves,
   };
 }
 
@@ -291,6 +304,7 @@ const standingBy = async (): Promise<TransparencyLogHealth> => ({
 interface ReplicaProver {
   databaseUrl: string;
   check: TreeCheck;
+  leaves: LeafComparison;
   findings: TransparencyFindings;
 }
 
@@ -298,11 +312,11 @@ interface ReplicaProver {
 export async function openProver(
   opening: Opening,
   store: ProtectedStore,
-  { databaseUrl, check, findings }: ReplicaProver,
+  { databaseUrl, check, leaves, findings }: ReplicaProver,
 ): Promise<ProcessPart> {
   const { config, logger, services, opened } = opening;
   const shared = (health: ProverHealth['health']) =>
-    sharedTransparencyPart(proverHealthPart({ health }, check), findings, logger);
+    sharedTransparencyPart(proverHealthPart({ health }, { check, leaves }), findings, logger);
   if (!services.includes('projector')) return shared(standingBy);
   const signing = await replicaSigningConfig(config);
   readSigningKeys(signing.keyFile);

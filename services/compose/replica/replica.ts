@@ -14,8 +14,8 @@ import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import type { StorageQuotas } from '../../../shared/storage/quotas.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Registration } from '../../../shared/ports/instances.ts';
 import { createLeafComparison } from '../../../shared/transparency/leaves/leafComparison.ts';
+import type { Registration } from '../../../shared/ports/instances.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
 import { changedLogReason, distrustReason } from '../../followers/projector/status.ts';
@@ -197,10 +197,11 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
   // The disks of a replica belong to its servers, so it watches no folder.
   const limits = openStorageLimits(opening, queries, []);
+  const leaves = createLeafComparison(log, tiles);
   const store = withStorageLimits(
     withLeaves(
       guardAppends(log, () => queries.logChanged() ?? check.refusal()),
-      createLeafComparison(log, tiles),
+      leaves,
     ),
     limits,
   );
@@ -210,7 +211,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const readModels = checkedReadModels(queries, { store, damaged }, damagedRows);
   const sampling = rowSamplingPart({
     readModels: queries,
-    store,
+    source: { store, damaged },
     damaged: damagedRows,
     forget: readModels.forget,
   });
@@ -246,7 +247,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
-    await openProver(opening, store, { databaseUrl, check, findings: tiles.findings }),
+    await openProver(opening, store, { databaseUrl, check, leaves, findings: tiles.findings }),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),

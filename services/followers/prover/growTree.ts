@@ -18,7 +18,7 @@ import { EMPTY_ROOT } from '../../../shared/transparency/tlog/merkle.ts';
 import { formatVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import { signNote } from '../../../shared/transparency/tlog/note.ts';
 import { startCosigner, type Cosigner } from './cosigner.ts';
-import { repairBundleIndex } from './repairBundleIndex.ts';
+import { createIndexRepair, repairBundleIndex } from './repairBundleIndex.ts';
 import { openTree, treeRefusal, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
 import { requireUnsignedLeaves } from './unsignedLeaves.ts';
@@ -147,6 +147,7 @@ async function addLeaves(prover: Prover, growing: GrowingTree, trees: LogTrees):
   const { tree } = growing;
   const checkForSilence = createSilenceCheck(log);
   const signing = createSigning(prover, growing);
+  const repairIndex = createIndexRepair(prover, tree, trees.identity);
   await followLog({
     log,
     after: tree.last(),
@@ -158,6 +159,7 @@ async function addLeaves(prover: Prover, growing: GrowingTree, trees: LogTrees):
       if (isOther || signing.isDue()) await signing.sign();
       signing.reportCovered(batch.position);
       if (isOther) return 'stop';
+      await repairIndex();
       if (batch.events.length < BATCH_SIZE) await sleepUntilAborted(GATHER_MS, { signal });
       return undefined;
     },
@@ -167,6 +169,7 @@ async function addLeaves(prover: Prover, growing: GrowingTree, trees: LogTrees):
         await checkForSilence(reached);
         await signing.sign();
         signing.reportCovered(reached);
+        await repairIndex();
       },
     },
   });

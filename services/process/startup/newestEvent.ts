@@ -21,6 +21,7 @@ interface NewestEvent extends StreamSource {
  */
 export function newestEventPart({ checkpoint, logger, ...source }: NewestEvent): ProcessPart {
   const { store } = source;
+  let waitsFor: string | undefined;
 
   async function examine(): Promise<void> {
     const known = await checkpoint();
@@ -43,5 +44,19 @@ export function newestEventPart({ checkpoint, logger, ...source }: NewestEvent):
     }
   }
 
-  return { prepare: (signal) => retryUntilStoreAvailable(examine, logger, signal) };
+  /** Names what the start waits for: a part of the transparency log may be lost. */
+  async function attempt(): Promise<void> {
+    try {
+      await examine();
+      waitsFor = undefined;
+    } catch (error) {
+      waitsFor = isLogUnavailable(error) ? error.message : undefined;
+      throw error;
+    }
+  }
+
+  return {
+    prepare: (signal) => retryUntilStoreAvailable(attempt, logger, signal),
+    trouble: () => waitsFor,
+  };
 }

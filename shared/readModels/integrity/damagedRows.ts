@@ -50,7 +50,7 @@ export function createDamagedRows(onFound: (row: DamagedRow) => void): DamagedRo
 
 /** What an operator does about damaged rows. */
 export const REBUILD_ADVICE =
-  'Check the accounts that can write to the database of the read models, then rebuild them: npm run cli -- projections rebuild';
+  'Check the log (npm run cli -- projections verify) and the accounts that can write to the database of the read models, then rebuild them: npm run cli -- projections rebuild';
 
 /** A row is not used because it does not say what the log says. Safe to show to clients. */
 export const readModelDamagedError = (table: string): TurnlogError =>

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
+import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import {
   accountStream,
   agentStream,
@@ -53,7 +54,7 @@ const isSampled = (table: string): table is SampledTable => table in STREAM_OF;
 
 interface Sampling {
   readModels: IntegrityQueries & Pick<ReadModels, 'untilShown' | 'indexProgress'>;
-  store: Pick<ProtectedStore, 'readStream' | 'keys'>;
+  source: StreamSource;
   damaged: DamagedRows;
   /** Called when another generation of the read models answers queries. */
   onReplaced: () => void;
@@ -65,6 +66,18 @@ export interface RowSampler {
   /** Compares the next few rows with the log. Throws `store_unavailable`. */
   sample(): Promise<void>;
 }
+
+/** The streams of a source, whose events fit their leaves. Rejects with `stream_damaged` (recorded). */
+const readFitting =
+  (source: StreamSource): ProtectedStore['readStream'] =>
+  async (stream, page) => {
+    const events = await source.store.readStream(stream, page);
+    const flaw = await source.store.leaves?.findFlaw(events);
+    if (flaw) throw await reportDamage(source, stream, flaw);
+    const [first, last] = [events[0], events.at(-1)];
+    if (first && last) source.damaged.clear(stream, { from: first.revision, to: last.revision });
+    return events;
+  };
 
 /**
  * Continues a comparison. Resolves with true if it has more to read. Ignores a stream that can't be
@@ -85,7 +98,15 @@ async function proceed(comparison: AsyncGenerator<void, void>): Promise<boolean>
  * at a time. The next one is drawn from the rows passed over meanwhile. A row that differs is recorded
  * once the read models have shown the end of its stream and it still does.
  */
-export function createRowSampler({ readModels, store, damaged, onReplaced }: Sampling): RowSampler {
+export function createRowSampler({
+  readModels,
+  source,
+  damaged,
+  onReplaced,
+}: Sampling): RowSampler {
+  const { keys } = source.store;
+  // Rows that were made from rewritten events would say what those say.
+  const store = { keys, readStream: readFitting(source) };
   const cursors = new Map<SampledTable, KeyValues>();
   let turn = 0;
   /** The comparison of a row whose stream is too long for one step. */

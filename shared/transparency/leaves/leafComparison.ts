@@ -7,7 +7,12 @@ import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { chainFault, writtenHash, type Link } from '../../eventlog/hashChain.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
-import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import {
+  isTurnlogError,
+  proofInvalidError,
+  storeUnavailableError,
+  type TurnlogError,
+} from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TileReader, TreeState } from '../tileStore.ts';
@@ -30,13 +35,14 @@ export interface LeafComparison {
    */
   areOwn(events: readonly StoredEvent[]): boolean;
   /**
-   * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf.
-   * Undefined when all fit, as far as the tree covers them and can be read. Entries and tiles that
-   * are missing or damaged are a flaw unless `passesLostTiles`.
+   * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf,
+   * or whose leaf is in a file that is missing or damaged. Undefined when all fit, as far as the tree
+   * covers them. Throws `store_unavailable` while the tree has lost its state or where its bundles
+   * begin. A store that does not answer is passed over unless `mustCompare`.
    */
   findFlaw(
     events: readonly StoredEvent[],
-    options?: { passesLostTiles: boolean },
+    options?: { mustCompare: boolean },
   ): Promise<StreamFlaw | undefined>;
   /**
    * The revision of the newest event of the stream that this process has appended or compared, -1
@@ -45,18 +51,28 @@ export interface LeafComparison {
   newestKnown(stream: string): number;
   /**
    * The flaw of a stream that ends before the event that was known when its end was read. Both are
-   * revisions, -1 for none. Undefined otherwise, and for another log than the tree's.
+   * revisions, -1 for none. Undefined otherwise. Throws as `findFlaw`.
    */
   findMissing(
     stream: string,
     end: { known: number; newest: number },
   ): Promise<StreamFlaw | undefined>;
+  /**
+   * What the tree has lost, in a sentence, until the comparison that failed succeeds: each call tries
+   * it again, and does not wait for it.
+   */
+  trouble(): string | undefined;
 }
 
 /** An event of a stream that is known to be as it was recorded. */
 interface Known {
   revision: number;
   hash: string;
+  /**
+   * The first of the consecutive events up to this one that were appended or compared. An event that a
+   * forger has appended to others has a leaf, too.
+   */
+  from: number;
   /** The first of the consecutive events up to this one that this process has appended. */
   ownFrom: number;
 }
@@ -75,11 +91,10 @@ const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
 
-/** The fit of an event in the rest of a sentence; `isLost` where entries or tiles are. */
-interface Fit {
-  what: string;
-  isLost?: true;
-}
+/** How the system refuses a file that an account with access to its folder made unreadable. */
+const REFUSALS = ['EACCES', 'EINVAL', 'EISDIR', 'ELOOP', 'EPERM'];
+const isOfFile = ({ cause }: TurnlogError): boolean =>
+  REFUSALS.includes((cause as NodeJS.ErrnoException | undefined)?.code ?? '');
 
 /** The event does not fit its own content, or does not follow the one before it. */
 export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
@@ -116,10 +131,18 @@ export function createLeafComparison(
   let state: TreeState = { size: 0, checkpoint: undefined };
   let stateAt = -Infinity;
   let refreshing: Promise<TreeState> | undefined;
+  /** The comparison that failed because the tree has lost a part, and why. */
+  let lost: { reason: string; again: () => Promise<unknown> } | undefined;
 
   async function refresh(): Promise<TreeState> {
     await signed.refresh();
+    // Before the state is read, which may be of a moment before a larger checkpoint.
+    const least = signed.size();
     const next = await tiles.state();
+    if (next.size < least)
+      throw proofInvalidError(
+        `The transparency log has ${next.size} leaves, and ${least} were signed. Put its files back from a backup.`,
+      );
     const [logId, nextId] = [state.checkpoint?.log_id, next.checkpoint?.log_id];
     if (logId !== nextId) tree = cachedTree(tiles);
     // A log that was declared restored begins another tree.
@@ -136,54 +159,86 @@ export function createLeafComparison(
     return (refreshing ??= refresh().finally(() => (refreshing = undefined)));
   }
 
-  /** `FITS`, or how the event does not fit its leaf. */
-  async function fitOf(files: TreeFiles, event: StoredEvent): Promise<Fit> {
+  /** The bundle of the event's leaf. Throws `proof_invalid` where it is not known where bundles begin. */
+  const bundleFor = (files: TreeFiles, { position }: StoredEvent): Promise<number> =>
+    bundleOf(files, position, state.size);
+
+  /** `FITS`, or how the event does not fit. Throws `proof_invalid` for lost entries and tiles. */
+  async function fitIn(files: TreeFiles, event: StoredEvent, bundle: number): Promise<string> {
     const { size } = state;
     const hash = recordedHash(event);
-    // An index of bundles that is lost is no flaw of a stream: the prover rebuilds it from the log.
-    const bundle = await bundleOf(files, event.position, size);
+    const index = await leafIndexIn(files, { bundle, size }, hash);
+    if (index === undefined) return NO_LEAF;
+    const leads = await signed.leads(files, { index, size }, hash);
+    return leads === false ? NOT_SIGNED : FITS;
+  }
+
+  /** `FITS`, or how the event does not fit its leaf, in the rest of a sentence. */
+  async function fitOf(files: TreeFiles, event: StoredEvent): Promise<string> {
+    const bundle = await bundleFor(files, event);
     try {
-      const index = await leafIndexIn(files, { bundle, size }, hash);
-      if (index === undefined) return { what: NO_LEAF };
-      const leads = await signed.leads(files, { index, size }, hash);
-      return { what: leads === false ? NOT_SIGNED : FITS };
+      return await fitIn(files, event, bundle);
     } catch (error) {
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
-      return { what: `can't be compared with its leaf: ${error.message}`, isLost: true };
+      lost = { reason: error.message, again: () => fitIn(tiles, event, bundle) };
+      return `can't be compared with its leaf: ${error.message}`;
     }
   }
 
   /**
-   * The end of the tree, looked at again without any cache; undefined while the tree is empty or of
-   * another log: the log before a restoration, or one that was replaced, which followers of the log
-   * report.
+   * The end of the tree, looked at again without any cache; undefined while the tree is empty. Throws
+   * `proof_invalid` where the log has another event there, because either of them was changed.
    */
   async function endOfTree(): Promise<TreeState['checkpoint']> {
     const { checkpoint } = await refresh();
-    const isOfLog =
-      checkpoint && (await log.eventAt(checkpoint.position))?.id === checkpoint.event_id;
-    return isOfLog ? checkpoint : undefined;
+    if (checkpoint && (await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id)
+      throw proofInvalidError(
+        `The transparency log ends with the event ${checkpoint.event_id} at ${checkpoint.position}, which the event log does not have there. Put the right ones back.`,
+      );
+    return checkpoint;
+  }
+
+  /** Throws as long as a comparison of the event has to wait for a part of the tree. */
+  async function requireBundle(event: StoredEvent): Promise<void> {
+    const end = await endOfTree();
+    if (end && event.position <= end.position) await bundleFor(tiles, event);
   }
 
   /** Looks again at what seems not to fit. */
-  async function fitAgain(event: StoredEvent): Promise<Fit> {
+  async function fitAgain(event: StoredEvent): Promise<string> {
     const end = await endOfTree();
-    return end && event.position <= end.position ? fitOf(tiles, event) : { what: FITS };
+    return end && event.position <= end.position ? fitOf(tiles, event) : FITS;
+  }
+
+  /**
+   * Throws `store_unavailable` where the tree has lost what a comparison needs: otherwise events could
+   * be rewritten once a file is deleted. `again` fails for as long. A store that does not answer is
+   * passed over unless `mustCompare`.
+   */
+  function passOver(error: unknown, again: () => Promise<unknown>, mustCompare = false): void {
+    if (!isTurnlogError(error)) throw error;
+    const isLost = error.code === 'proof_invalid' || isOfFile(error);
+    if (!isLost && mustCompare) throw error;
+    if (!isLost) return;
+    lost = { reason: error.message, again };
+    throw storeUnavailableError(
+      `Events can't be compared with the transparency log. ${error.message}`,
+      error,
+    );
   }
 
   /** The flaw of the first event that does not fit its leaf, and the last event that does. */
   async function compare(
     events: readonly StoredEvent[],
-    passesLostTiles: boolean,
   ): Promise<{ flaw?: StreamFlaw; compared?: StoredEvent }> {
     let compared: StoredEvent | undefined;
     for (const event of events) {
       const { checkpoint } = await stateFor(event);
       if (!checkpoint || event.position > checkpoint.position) break;
-      if ((await fitOf(tree, event)).what === FITS) compared = event;
+      if ((await fitOf(tree, event)) === FITS) compared = event;
       else {
-        const { what, isLost } = await fitAgain(event);
-        if (what !== FITS && !(isLost && passesLostTiles)) return { flaw: flawOf(event, what) };
+        const fit = await fitAgain(event);
+        if (fit !== FITS) return { flaw: flawOf(event, fit) };
       }
     }
     return compared ? { compared } : {};
@@ -191,10 +246,31 @@ export function createLeafComparison(
 
   const newestKnown = (stream: string): number => known.peek(stream)?.revision ?? -1;
 
-  function remember(event: StoredEvent): void {
+  /** Remembers that all events from a revision up to this one are as they were recorded. */
+  function remember(event: StoredEvent, from: number): void {
     const { stream, revision } = event;
     if (newestKnown(stream) < revision)
-      known.set(stream, { revision, hash: recordedHash(event), ownFrom: revision + 1 });
+      known.set(stream, { revision, hash: recordedHash(event), from, ownFrom: revision + 1 });
+  }
+
+  /** Compares events of a stream, all but those that are known at `at`, -1 for none. */
+  async function compareUnknown(
+    events: readonly StoredEvent[],
+    at: number,
+  ): Promise<StreamFlaw | undefined> {
+    const first = events[0]!.revision;
+    const { stream } = events[0]!;
+    const found = at < 0 ? undefined : known.get(stream);
+    const later = events.slice(at + 1);
+    const earlier = found ? events.filter(({ revision }) => revision < found.from) : [];
+    const before = await compare(earlier);
+    if (before.flaw) return before.flaw;
+    const { flaw, compared } = await compare(later);
+    if (flaw) return flaw;
+    // Only as far as the tree covers them.
+    if (found && before.compared === earlier.at(-1)) found.from = Math.min(found.from, first);
+    if (compared) remember(compared, found?.from ?? first);
+    return undefined;
   }
 
   /** The event at the known revision of the stream. */
@@ -216,8 +292,9 @@ export function createLeafComparison(
       if (!last) return;
       const first = revision - events.length + 1;
       const before = known.get(stream);
-      const ownFrom = before?.revision === first - 1 ? before.ownFrom : first;
-      known.set(stream, { revision, hash: recordedHash(last), ownFrom });
+      const continued = before?.revision === first - 1 ? before : { from: first, ownFrom: first };
+      const { from, ownFrom } = continued;
+      known.set(stream, { revision, hash: recordedHash(last), from, ownFrom });
     },
     areOwn(events) {
       const [first, last] = [events[0], events.at(-1)];
@@ -230,24 +307,18 @@ export function createLeafComparison(
         recordedHash(last) === own.hash
       );
     },
-    async findFlaw(events, { passesLostTiles } = { passesLostTiles: false }) {
+    async findFlaw(events, { mustCompare } = { mustCompare: false }) {
       const last = events.at(-1);
       if (!last) return undefined;
       const flaw = chainFlaw(events);
       if (flaw) return flaw;
       try {
         const at = indexOfKnown(events) ?? (await refresh(), indexOfKnown(events));
-        // The chain leads from a known event to all before it.
-        const { flaw: missing, compared } = await compare(
-          events.slice((at ?? -1) + 1),
-          passesLostTiles,
-        );
-        if (missing) return missing;
-        if (at === undefined) return flawOf(knownIn(events)!, CHANGED);
-        if (compared) remember(compared);
+        if (at === undefined)
+          return (await compare(events)).flaw ?? flawOf(knownIn(events)!, CHANGED);
+        return await compareUnknown(events, at);
       } catch (error) {
-        // Health and `audit verify` report a tree that can't be read.
-        if (!isTurnlogError(error)) throw error;
+        passOver(error, () => requireBundle(last), mustCompare);
       }
       return undefined;
     },
@@ -261,11 +332,20 @@ export function createLeafComparison(
       try {
         if (!(await endOfTree()) || !isShorter()) return undefined;
       } catch (error) {
-        if (!isTurnlogError(error)) throw error;
+        passOver(error, endOfTree);
         return undefined;
       }
       const reason = newest < 0 ? 'its events are gone' : `revision ${revision} is missing`;
       return { reason, revision };
+    },
+    trouble() {
+      const found = lost;
+      found?.again().then(
+        () => void (lost = lost === found ? undefined : lost),
+        // It is as lost as before.
+        () => undefined,
+      );
+      return found?.reason;
     },
   };
 }

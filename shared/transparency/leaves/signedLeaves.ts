@@ -21,8 +21,13 @@ const isOf = (treeId: string, origin: string): boolean => origin.endsWith(`/${tr
 
 /** Leaves under the newest checkpoint that a key has signed which the log declares. */
 export interface SignedLeaves {
-  /** Reads the newest checkpoint. One that is older, or is signed by another key, is passed over. */
+  /**
+   * Reads the newest checkpoint. One that is older, or is signed by another key, is passed over where
+   * one is known. Throws `proof_invalid` where none is, and that of a declared tree can't be opened.
+   */
   refresh(): Promise<void>;
+  /** The leaves under the newest known checkpoint, 0 without one. */
+  size(): number;
   /**
    * True when the tiles of a tree of `size` leaves lead from a leaf to the root that was signed, false when
    * they do not, and undefined where the checkpoint does not cover the leaf, or the tree is smaller: a
@@ -35,16 +40,14 @@ export interface SignedLeaves {
   ): Promise<boolean | undefined>;
 }
 
-/** Opens a checkpoint of the log's current tree; undefined for another one. */
+/**
+ * Opens a checkpoint of the log's current tree; undefined for another one. Throws `proof_invalid` where
+ * none of the declared keys has signed it.
+ */
 function open(note: string, { declared, treeId }: LogTrees): CheckpointText | undefined {
-  try {
-    const { origin } = parseCheckpoint(parseNote(note).text);
-    const vkeys = isOf(treeId, origin) ? declared.get(origin)?.vkeys : undefined;
-    return vkeys && openCheckpoint(note, vkeys.map(parseVkey)).checkpoint;
-  } catch (error) {
-    if (isTurnlogError(error, 'proof_invalid')) return undefined;
-    throw error;
-  }
+  const { origin } = parseCheckpoint(parseNote(note).text);
+  const vkeys = isOf(treeId, origin) ? declared.get(origin)?.vkeys : undefined;
+  return vkeys && openCheckpoint(note, vkeys.map(parseVkey)).checkpoint;
 }
 
 /**
@@ -83,16 +86,23 @@ export function createSignedLeaves(
   return {
     async refresh() {
       const note = await reader.readCheckpoint();
-      if (note === undefined || note === text) return;
+      if (note === undefined ? !head : note === text) return;
       const trees = await readLogTrees(log);
       if (head && trees && !isOf(trees.treeId, head.origin)) head = undefined;
-      const next = trees && open(note, trees);
+      if (note === undefined || !trees) return;
+      let next: CheckpointText | undefined;
+      try {
+        next = open(note, trees);
+      } catch (error) {
+        if (!head || !isTurnlogError(error, 'proof_invalid')) throw error;
+      }
       if (!next) return;
       text = note;
       if (next.origin !== head?.origin) shown.clear();
       else if (next.size < head.size) return;
       head = next;
     },
+    size: () => head?.size ?? 0,
     async leads(tiles, { index, size }, hash) {
       const checkpoint = head;
       if (!checkpoint || index >= checkpoint.size || size < checkpoint.size) return undefined;

@@ -2,6 +2,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { eventually } from '../../support/processes/operator.ts';
 import {
   startTestWitness,
   writeWitnessesFile,
@@ -63,6 +64,25 @@ describe.each(await deployments())('on $name', ({ open }) => {
     const out = join(folder, 'never.tar');
     for (const args of [['export', '--session', session, '--out', out], ['verify']])
       expect((await deployment.cli('audit', ...args)).code).toBe(1);
+    await service.stop();
+  }, 120_000);
+
+  test('leaves that no checkpoint covers, and that are not those of the log, are not signed', async () => {
+    const before = await sign();
+    const { length } = deployment.forger.events('agent-');
+    await sign();
+    await deployment.putCheckpoint(before);
+    // The read models know the hash of the last event.
+    const { stream } = deployment.forger.events('agent-')[length]!;
+    deployment.forger.rewrite(stream, 0, ({ data }) => void (data['model'] = 'another'));
+    const service = await deployment.start();
+    await service.ready();
+    const { body } = await eventually(
+      service.health,
+      (reply) => reply.body.data?.transparency_log.trouble !== undefined,
+    );
+    expect(body.data.transparency_log.trouble).toContain('are not those of the event log');
+    expect(await deployment.checkpoint()).toBe(before);
     await service.stop();
   }, 120_000);
 

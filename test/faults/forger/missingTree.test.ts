@@ -72,15 +72,22 @@ describe.each(kinds)('a forger of $name', ({ open }) => {
     await service.stop();
   }, 120_000);
 
-  test('who deletes the checkpoint alone gets no other one signed', async () => {
-    await signSome(deployment);
-    await deployment.deleteTree('checkpoint');
-    expect((await deployment.cli('audit', 'verify')).code).toBe(1);
-    const service = await deployment.start();
-    expect((await service.waiting('The transparency log')).body.error).toContain('is missing');
-    expect(await deployment.checkpoint()).toBeUndefined();
-    await service.stop();
-  }, 120_000);
+  test.each([
+    ['checkpoint', 'The transparency log', /is missing/],
+    ['state', 'Events can', /The transparency log has 0 leaves, and \d+ were signed\./],
+  ] as const)(
+    'who deletes the %s alone gets no other tree signed',
+    async (part, beginning, reason) => {
+      const before = await signSome(deployment);
+      await deployment.deleteTree(part);
+      expect((await deployment.cli('audit', 'verify')).code).toBe(1);
+      const service = await deployment.start();
+      expect((await service.waiting(beginning)).body.error).toMatch(reason);
+      expect(await deployment.checkpoint()).toBe(part === 'state' ? before : undefined);
+      await service.stop();
+    },
+    120_000,
+  );
 });
 
 /** The file of the key that signs. */

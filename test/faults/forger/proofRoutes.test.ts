@@ -46,6 +46,12 @@ const ATTACKS: Array<[string, Attack, string]> = [
     'is not the one that was recorded',
   ],
   [
+    'an event is inserted',
+    (forger, stream) =>
+      forger.insert(stream, 2, { ...forger.read(stream, 1), id: crypto.randomUUID() }),
+    'is not the one that was recorded',
+  ],
+  [
     'its last event is deleted',
     (forger, stream) => forger.delete(stream, 4),
     'revision 4 is missing; revisions 0 to 3 were found',

@@ -43,6 +43,16 @@ describe.each(await forgedStores())('on $name', ({ start }) => {
       if (isRebuilt) {
         expect((await runCliWith(service.env, 'projections', 'rebuild')).code).toBe(0);
         await service.restart();
+        // The rows now say what the log says.
+        const verified = await runCliWith(service.env, '--json', 'projections', 'verify');
+        expect([verified.code, JSON.parse(verified.out)]).toEqual([
+          1,
+          expect.objectContaining({
+            log: expect.objectContaining({
+              misfit: expect.stringContaining(`(${stream} revision ${revision}, `),
+            }),
+          }),
+        ]);
       }
       for (const answer of await Promise.all(requests()))
         expect(expectFailure(answer, 'stream_damaged').error).toContain(message);

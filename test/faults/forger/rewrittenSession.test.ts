@@ -3,6 +3,7 @@
  * hash chain of its stream, so that all hashes fit; then one more turn gets a genuine leaf.
  */
 import { spawnSync } from 'node:child_process';
+import { isDeepStrictEqual } from 'node:util';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -21,6 +22,7 @@ import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 import { converse, run, type TestSession } from '../../support/http/damagedSession.ts';
 import { expectFailure } from '../../support/http/failures.ts';
+import type { Reply } from '../../support/http/service.ts';
 import { startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
 import { asOperatorOn, eventually } from '../../support/processes/operator.ts';
 import type { LoggedEvent } from '../../support/stores/forger/forger.ts';
@@ -109,6 +111,45 @@ describe.each(await forgedStores())(
       });
     }
 
+    test('keeps its transcript, and is found without a request, also once rows are made from it', async () => {
+      const session = await recorded();
+      const transcript = () => service.get(`/v1/sessions/${session.session}`);
+      const genuine = (await transcript()).body;
+      const isNamed = ({ body }: Reply): boolean =>
+        ((body.data.damaged_streams ?? []) as { stream: string }[]).some(
+          ({ stream }) => stream === session.stream,
+        );
+      await service.service().stop();
+      service.forger.rewrite(
+        session.stream,
+        2,
+        ({ data }) => void (data['finish_reason'] = 'length'),
+      );
+      for (const isRebuilt of [false, true]) {
+        if (isRebuilt) expect((await cli('projections', 'rebuild')).code).toBe(0);
+        await service.restart();
+        const shown = await transcript();
+        expect([shown.status, isDeepStrictEqual(shown.body.data, genuine.data)]).toEqual([
+          200,
+          !isRebuilt,
+        ]);
+        await eventually(() => service.get('/health/ready'), isNamed);
+        expect(await cli('projections', 'verify')).toMatchObject({
+          code: 1,
+          out: expect.stringMatching(
+            new RegExp(`\\(${session.stream} revision 2, [^]*No rows were compared`),
+          ),
+        });
+        expect(await cli('audit', 'verify')).toMatchObject({
+          code: 1,
+          out: expect.stringContaining(`(${session.stream} revision 2, `),
+        });
+      }
+      restore(session.events);
+      expect((await cli('projections', 'rebuild')).code).toBe(0);
+      await service.restart();
+    }, 120_000);
+
     test('is not continued, proven or exported', async () => {
       const session = await recorded();
       service.forger.rewrite(session.stream, 4, plain);
@@ -139,6 +180,10 @@ describe.each(await forgedStores())(
       }
       expect(service.forger.stream(session.stream)).toHaveLength(5);
       await expectNoExport(session, missing);
+      expect(await cli('audit', 'verify')).toMatchObject({
+        code: 1,
+        out: expect.stringContaining('does not fit'),
+      });
     });
 
     test('with an event of an unknown type is not taken for one of a newer release', async () => {
@@ -156,12 +201,23 @@ describe.each(await forgedStores())(
       const { agent, session, stream } = await converse(service, 3);
       // Followers that start again look whether the newest event that they know is there.
       await converse(service, 1);
+      const genuine = service.forger.stream(stream);
       service.forger.rewrite(stream, 4, plain);
       for (const answer of [
         await service.get(`/v1/sessions/${session}/events`),
         await run(service, agent, 'go on', session),
       ])
         expect(expectFailure(answer, 'stream_damaged').error).toContain(stream);
+      // docs/proof.md: inherent for a process that has not appended it.
+      restore(genuine);
+      service.forger.rewrite(stream, 4, ({ data }) => void (data['finish_reason'] = 'length'));
+      await service.restart({ LOG_SIGNING_KEY_FILE: otherKey });
+      const { status, body } = await service.get(`/v1/sessions/${session}/events`);
+      expect([status, JSON.stringify(body).includes('"finish_reason":"length"')]).toEqual([
+        200,
+        true,
+      ]);
+      restore(genuine);
       await service.restart();
     });
 
@@ -194,6 +250,20 @@ describe.each(await forgedStores())(
         forger.insert(session.stream, revision, { ...event, id: crypto.randomUUID() });
       // The next write wakes the service's followers.
       await converse(service, 1);
+      // The newest event alone is one of the log now.
+      const newest = `/v1/sessions/${session.session}/events?after=7`;
+      await eventually(
+        () => service.get(newest),
+        ({ status, body }) => status === 200 && body.data.length === 1,
+      );
+      const { position } = forger.read(session.stream, 8);
+      await eventually(
+        () => service.get('/health/ready'),
+        ({ body }) =>
+          body.data.transparency_log.size >=
+          forger.events().findIndex((one) => one.position === position) + 1,
+      );
+      expect((await service.get(newest)).status).toBe(200);
       await expectRefused(session, 2);
       await expectNoExport(session);
 

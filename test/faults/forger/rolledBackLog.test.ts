@@ -98,6 +98,27 @@ describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
     expect(witness.head().size).toBe(sizeOf(checkpoints[1]));
   }, 120_000);
 
+  test('does not start where its tree alone is older than a kept checkpoint; without it, it is made again', async () => {
+    const [before] = await rollBack();
+    const kept = join(folder, 'kept.checkpoint');
+    const first = await deployment.start();
+    await first.ready();
+    await first.write();
+    await first.stop();
+    await writeFile(kept, (await deployment.checkpoint())!);
+    await deployment.putBack('older', 'without its log');
+    expect(await deployment.checkpoint()).toBe(before);
+    const env = { LOG_KEPT_CHECKPOINTS: kept };
+    const held = await deployment.start(env);
+    expect((await held.waiting('The log was rolled back')).body.error).toContain(kept);
+    await held.stop();
+    const service = await deployment.start();
+    await service.ready();
+    await service.write();
+    await service.stop();
+    expect(await deployment.cliWith(env, 'audit', 'verify')).toMatchObject({ code: 0 });
+  }, 120_000);
+
   test('is not noticed without them: the storage is what it once was', async () => {
     const [before] = await rollBack();
     expect((await deployment.cli('audit', 'verify')).code).toBe(0);

@@ -258,6 +258,16 @@ test.each(Object.entries(DAMAGES))(
   },
 );
 
+test('where bundles begin is read again while the prover runs', async () => {
+  const prover = prove(EVENTS);
+  await prover.until(({ size }) => size === EVENTS.length);
+  const whole = await readFile(inTree('bundles'));
+  await rm(inTree('bundles'));
+  const again = () => readFile(inTree('bundles')).catch(() => Buffer.alloc(0));
+  while (!(await again()).equals(whole)) await sleep(50);
+  expect(prover.warnings).toEqual([expect.stringContaining('has lost its index of entry bundles')]);
+});
+
 test('where bundles begin is not taken from a log whose events are not those of the leaves', async () => {
   await proved(EVENTS);
   await rm(inTree('bundles'));

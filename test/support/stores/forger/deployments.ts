@@ -1,30 +1,20 @@
 /** Deployments whose whole storage can be put back to an earlier state, or lose its tree. */
-import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { cp, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import { apiClient, TEST_KEY, type Client, type Reply } from '../../http/service.ts';
 import { eventually } from '../../processes/operator.ts';
 import { startCliWith, type CliResult } from '../../processes/cliProcess.ts';
 import { startServerProcess, type ServerProcess } from '../../processes/serverProcess.ts';
-import { execute, type TestDatabase } from '../../servers/postgres/postgresDatabase.ts';
 import { forgedStores, type ForgedStores } from './forgedService.ts';
-
-/** The tree of the transparency log. */
-interface Tree {
-  /** Deletes it, or its checkpoint alone. */
-  deleteTree(part?: 'checkpoint'): Promise<void>;
-  /** Puts another hash in the entry of an event, of the same length. */
-  replaceHash(hash: string, other: string): Promise<void>;
-  /** The newest checkpoint; undefined if there is none. */
-  checkpoint(): Promise<string | undefined>;
-}
+import { treeForger, type TreeForger } from './treeForger.ts';
 
 /** The storage of a service: its log, its read models, and its tree. */
-interface Storage extends Pick<ForgedStores, 'env' | 'forger' | 'close'>, Tree {
+interface Storage extends Pick<ForgedStores, 'env' | 'forger' | 'close'>, TreeForger {
   /** Copies all of it under a name, while no service runs. */
   save(name: string): Promise<void>;
-  /** Puts a copy back, while no service runs. */
-  putBack(name: string): Promise<void>;
+  /** Puts a copy back, while no service runs: all of it, or not the log. */
+  putBack(name: string, part?: 'without its log'): Promise<void>;
 }
 
 /** One service as a real process, which is started and stopped over its storage. */
@@ -60,72 +50,25 @@ export const sizeOf = (checkpoint: string | undefined): number =>
 
 const LISTENING = /"url":"(http:[^"]+)","msg":"listening/;
 
-/** The tree in the files of a data folder. */
-function treeFiles(data: string): Tree {
-  const trees = join(data, 'tlog');
-  const path = async (): Promise<string> =>
-    join(trees, (await readFile(join(trees, '.current'), 'utf8')).trim(), 'checkpoint');
-  return {
-    deleteTree: async (part) => rm(part ? await path() : trees, { recursive: true }),
-    async replaceHash(hash, other) {
-      const files = await readdir(trees, { recursive: true, withFileTypes: true });
-      for (const { parentPath, name } of files.filter((file) => file.isFile())) {
-        const file = join(parentPath, name);
-        const bytes = await readFile(file, 'latin1');
-        if (file.includes('entries')) await writeFile(file, bytes.replace(hash, other), 'latin1');
-      }
-    },
-    checkpoint: async () => {
-      try {
-        return await readFile(await path(), 'utf8');
-      } catch {
-        return undefined;
-      }
-    },
-  };
-}
-
-/** The tree in the tables of a database. */
-const treeTables = ({ url }: TestDatabase): Tree => ({
-  async deleteTree(part) {
-    const sql = part
-      ? 'UPDATE turnlog.tlog_trees SET note = NULL'
-      : 'DELETE FROM turnlog.tlog_trees';
-    await execute(url, sql);
-    if (!part) await execute(url, 'DELETE FROM turnlog.tlog_tiles');
-  },
-  async replaceHash(hash, other) {
-    await execute(
-      url,
-      `UPDATE turnlog.tlog_tiles SET bytes = decode(replace(encode(bytes, 'hex'), encode($1, 'hex'), encode($2, 'hex')), 'hex')
-       WHERE path LIKE 'tile/entries/%'`,
-      [Buffer.from(hash), Buffer.from(other)],
-    );
-  },
-  async checkpoint() {
-    const [row] = await execute(
-      url,
-      'SELECT note FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1',
-    );
-    return (row?.['note'] as string | null | undefined) ?? undefined;
-  },
-});
-
 async function openStorage(stores: ForgedStores): Promise<Storage> {
   const { env, folder, database, whileStopped } = stores;
   const copies = await temporaryFolder();
   return {
     ...stores,
-    ...(database ? treeTables(database) : treeFiles(env.DATA_DIR)),
+    ...treeForger(env),
     save: (name) =>
       whileStopped(async () => {
         await cp(folder, join(copies, name), { recursive: true });
         await database?.save(name);
       }),
-    putBack: (name) =>
+    putBack: (name, part) =>
       whileStopped(async () => {
-        await rm(folder, { recursive: true });
-        await cp(join(copies, name), folder, { recursive: true });
+        const trees = relative(folder, join(env.DATA_DIR, 'tlog'));
+        const replaced = part === undefined ? '' : trees;
+        if (part === undefined || !database) {
+          await rm(join(folder, replaced), { recursive: true });
+          await cp(join(copies, name, replaced), join(folder, replaced), { recursive: true });
+        }
         await database?.putBack(name);
       }),
     async close() {

@@ -1,6 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { newestEventPart } from '../../../../../services/process/startup/newestEvent.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import type { LeafComparison } from '../../../../../shared/transparency/leaves/leafComparison.ts';
 import type { Checkpoint, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { sessionStarted } from '../../../../support/builders/events.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
@@ -38,6 +41,34 @@ test('examines the newest event of the log', async () => {
   const event = record(SESSION, sessionStarted('agent_1'));
   expect(await findDamaged([event])).toEqual([]);
   expect(await findDamaged([{ ...event, data: '{}' }])).toEqual(['session-session_1']);
+});
+
+test('says what it waits for while the log can’t be compared with its tree', async () => {
+  const { record } = recordHistory();
+  const event = record(SESSION, sessionStarted('agent_1'));
+  let isLost = true;
+  const findFlaw = async (): Promise<undefined> => {
+    if (isLost) throw storeUnavailableError('The state is lost.');
+  };
+  const part = newestEventPart({
+    store: {
+      head: async () => event.position,
+      eventAt: async () => event,
+      readStream: async () => [event],
+      keys: {} as never,
+      leaves: { findFlaw, newestKnown: () => -1 } as unknown as LeafComparison,
+    },
+    damaged: createDamagedStreams(() => undefined),
+    checkpoint: async () => undefined,
+    logger: { warn: () => undefined } as never,
+  });
+  expect(part.trouble!()).toBeUndefined();
+  const prepared = part.prepare!(new AbortController().signal);
+  await sleep(100);
+  expect(part.trouble!()).toBe('The state is lost.');
+  isLost = false;
+  await prepared;
+  expect(part.trouble!()).toBeUndefined();
 });
 
 test('does not examine events of other applications, except the one of the checkpoint', async () => {

@@ -1,5 +1,10 @@
 import { beforeEach, expect, jest, test } from '@jest/globals';
 import {
+  createDamagedStreams,
+  type DamagedStreams,
+} from '../../../../../shared/eventlog/reading/damagedStreams.ts';
+import type { StreamFlaw } from '../../../../../shared/eventlog/reading/streamDamage.ts';
+import {
   bytesOf,
   type Position,
   type StoredEvent,
@@ -18,6 +23,7 @@ import {
   type SampledTable,
 } from '../../../../../shared/readModels/integrity/sampleRows.ts';
 import { createWordRows } from '../../../../../shared/readModels/integrity/wordRows.ts';
+import type { LeafComparison } from '../../../../../shared/transparency/leaves/leafComparison.ts';
 import type { EndedTurn } from '../../../../../shared/search/turnIndex.ts';
 import { readStreamRows } from '../../../../../shared/readModels/integrity/streamRows.ts';
 import {
@@ -47,16 +53,23 @@ let isShown: boolean;
 let isAppending: boolean;
 let follows: boolean;
 let damaged: DamagedRows;
+let damagedStreams: DamagedStreams;
+/** The flaw of the streams of sessions, and of no others. */
+let flaw: StreamFlaw | undefined;
 
 const store = {
   keys,
   readStream: (...given: Parameters<ReturnType<typeof memoryReads>['readStream']>) =>
     memoryReads(log).readStream(...given),
 };
+const leaves = {
+  findFlaw: async ([event]: readonly StoredEvent[]) =>
+    event?.stream.startsWith('session-') ? flaw : undefined,
+} as LeafComparison;
 const of = (table: string): AnyRow[] => rows.get(table as SampledTable) ?? [];
 const sampler = () =>
   createRowSampler({
-    store,
+    source: { store: { ...store, leaves }, damaged: damagedStreams },
     damaged,
     onReplaced: () => (replaced += 1),
     readModels: {
@@ -96,6 +109,8 @@ beforeEach(async () => {
   [isAppending, follows] = [false, false];
   indexed = null;
   damaged = createDamagedRows(() => undefined);
+  damagedStreams = createDamagedStreams(() => undefined);
+  flaw = undefined;
   log.push(record({ stream: 'account-acct_1' }, accountOpened()));
   log.push(record({ stream: 'account-acct_1' }, keyIssued('key_1')));
   for (let agent = 1; agent <= 9; agent += 1)
@@ -111,6 +126,20 @@ async function round(): Promise<void> {
   const { sample } = sampler();
   for (let step = 0; step < 3 * TABLES; step += 1) await sample();
 }
+
+test('names a stream whose events do not fit their leaves, and no row of it, until they do', async () => {
+  flaw = { reason: 'the event at revision 1 is not the one that was recorded', revision: 1 };
+  rows.set('turns', [{ ...of('turns')[0]!, status: 'failed' }]);
+  await round();
+  expect(damagedStreams.list()).toEqual([
+    { ...flaw, stream: 'session-session_1', first_revision: 0, last_revision: 2 },
+  ]);
+  expect(damaged.list()).toEqual([]);
+  flaw = undefined;
+  await round();
+  expect(damagedStreams.list()).toEqual([]);
+  expect(damaged.list()).toMatchObject([{ table: 'turns', column: 'status' }]);
+});
 
 test('records nothing where all rows are what the log says', async () => {
   await round();

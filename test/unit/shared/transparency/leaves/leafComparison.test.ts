@@ -1,4 +1,5 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { beforeEach, expect, test } from '@jest/globals';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
@@ -20,6 +21,8 @@ let reads: number;
 let failure: Error | undefined;
 /** Leaves of the tree, which may be fewer than the events of the log. */
 let size: number;
+/** What the log has at the end of the tree, if it is another event. */
+let atEnd: StoredEvent | undefined;
 
 beforeEach(() => {
   const write = streamsWriter();
@@ -27,6 +30,7 @@ beforeEach(() => {
   log = genuine;
   reads = 0;
   failure = undefined;
+  atEnd = undefined;
   size = 5;
 });
 
@@ -63,7 +67,8 @@ async function compared(events = genuine): Promise<LeafComparison> {
       },
     }),
   };
-  const eventAt = async (position: string) => log.find((event) => event.position === position);
+  const eventAt = async (position: string) =>
+    atEnd ?? log.find((event) => event.position === position);
   const ofLog = { eventAt, firstEvent: async () => undefined, readStream: async () => [] };
   return createLeafComparison(ofLog, tiles);
 }
@@ -104,6 +109,24 @@ test('compares what the tree does not cover only with what this process has appe
   expect(await comparison.findFlaw(genuine)).toBeUndefined();
 });
 
+test('compares the events before one that was read alone, and has a leaf though a forger appended it', async () => {
+  const comparison = await compared(rewritten(1).with(1, genuine[1]!));
+  log = rewritten(1);
+  expect(await comparison.findFlaw(log.slice(4))).toBeUndefined();
+  for (const events of [log, log.slice(1), log])
+    expect(await comparison.findFlaw(events)).toMatchObject({ revision: 1 });
+});
+
+test('compares events once, whatever page comes first', async () => {
+  const comparison = await compared();
+  for (const from of [3, 0, 2, 0]) {
+    reads = 0;
+    expect(await comparison.findFlaw(genuine.slice(from))).toBeUndefined();
+  }
+  failure = new TurnlogError('store_unavailable', 'Nothing is read any more.');
+  expect(await comparison.findFlaw(genuine, { mustCompare: true })).toBeUndefined();
+});
+
 test('knows the events of its own appends, as long as they follow each other', async () => {
   const comparison = await compared();
   comparison.appended(STREAM, 1, genuine.slice(1, 2));
@@ -114,44 +137,63 @@ test('knows the events of its own appends, as long as they follow each other', a
   expect(comparison.areOwn(rewritten(2).slice(1, 4))).toBe(false);
 });
 
-test('says nothing of a tree of another log, or one that cannot be read', async () => {
-  log = rewritten(2).slice(0, 4);
-  expect(await (await compared()).findFlaw(log)).toBeUndefined();
+test('passes over a store that does not answer, unless events decide about access', async () => {
   log = rewritten(2);
   failure = new TurnlogError('store_unavailable', 'The disk is away.');
-  expect(await (await compared()).findFlaw(log)).toBeUndefined();
+  const comparison = await compared();
+  expect(await comparison.findFlaw(log)).toBeUndefined();
+  await expect(comparison.findFlaw(log, { mustCompare: true })).rejects.toBe(failure);
 });
 
-describe('an event whose leaf is in a file that is lost', () => {
-  beforeEach(() => {
-    failure = new TurnlogError('proof_invalid', LOST);
-  });
-
-  test('is named', async () => {
-    expect(await (await compared()).findFlaw(genuine)).toEqual({
+test('names an event whose leaf is in a file that is lost', async () => {
+  failure = new TurnlogError('proof_invalid', LOST);
+  for (const mustCompare of [false, true])
+    expect(await (await compared()).findFlaw(genuine, { mustCompare })).toEqual({
       reason: `the event at revision 0 can't be compared with its leaf: ${LOST}`,
       revision: 0,
     });
-  });
-
-  test('is passed over where lost tiles are, but no event that does not fit', async () => {
-    const passing = { passesLostTiles: true };
-    const comparison = await compared();
-    expect(await comparison.findFlaw(genuine, passing)).toBeUndefined();
-    expect(comparison.newestKnown(STREAM)).toBe(-1);
-    failure = undefined;
-    log = rewritten(2);
-    expect(await comparison.findFlaw(log, passing)).toMatchObject({ revision: 2 });
-  });
 });
 
-test('an index of bundles that is lost is no flaw', async () => {
+/** The failure of a comparison, which is the trouble until it succeeds. */
+async function expectLost(comparison: LeafComparison, reason: string, mend: () => void) {
+  const unavailable = {
+    code: 'store_unavailable',
+    message: `Events can't be compared with the transparency log. ${reason}`,
+  };
+  expect(comparison.trouble()).toBeUndefined();
+  await expect(comparison.findFlaw(log)).rejects.toMatchObject(unavailable);
+  expect(comparison.trouble()).toBe(reason);
+  await nextTurn();
+  expect(comparison.trouble()).toBe(reason);
+  mend();
+  comparison.trouble();
+  await nextTurn();
+  expect(comparison.trouble()).toBeUndefined();
+}
+
+test('takes nothing while the index of bundles is lost', async () => {
   const write = streamsWriter();
   log = placed(Array.from({ length: 300 }, (_, at) => write(STREAM, { at })));
   size = log.length;
   const comparison = await compared(log);
-  expect(await comparison.findFlaw(log)).toBeUndefined();
+  const reason = expect.stringContaining('does not know where bundle 1 begins') as unknown;
   expect(reads).toBe(0);
+  await expect(comparison.findFlaw(log)).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(comparison.trouble()).toEqual(reason);
+});
+
+test('takes nothing that does not fit while the log has another event at the end of the tree', async () => {
+  log = rewritten(2);
+  atEnd = genuine[0]!;
+  const end = genuine[4]!;
+  const reason = `The transparency log ends with the event ${end.id} at ${end.position}, which the event log does not have there. Put the right ones back.`;
+  const comparison = await compared();
+  comparison.appended(STREAM, 3, genuine.slice(0, 4));
+  const known = comparison.newestKnown(STREAM);
+  await expect(comparison.findMissing(STREAM, { known, newest: 2 })).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
+  await expectLost(await compared(), reason, () => void (atEnd = undefined));
 });
 
 test('names a lost end, but no event that was appended while the end was read', async () => {

@@ -80,6 +80,35 @@ test('an older checkpoint is passed over', async () => {
   expect(await leads(forged.tiles, 300, FORGED)).toBe(false);
 });
 
+test('how much was signed stays known when the checkpoint is gone, until another tree is begun', async () => {
+  let note: string | undefined = genuine.note;
+  const more = [first, declaration];
+  const leaves = createSignedLeaves(
+    {
+      firstEvent: log.firstEvent,
+      readStream: (...given) => memoryReads(more).readStream(...given),
+    },
+    { readCheckpoint: async () => note },
+  );
+  expect(leaves.size()).toBe(0);
+  await leaves.refresh();
+  for (note of [undefined, 'no note']) {
+    await leaves.refresh();
+    expect(leaves.size()).toBe(SIZE);
+  }
+  const replaced = { type: 'log.tree_replaced.v1', data: { reason: 'lost' } };
+  more.push(record({ stream: logStream(first.id) }, replaced));
+  note = undefined;
+  await leaves.refresh();
+  expect(leaves.size()).toBe(0);
+});
+
+test('a checkpoint of a declared tree that none of its keys has signed is named', async () => {
+  const { note } = await treeOfHashes(hashes, noteSigner(origin, signingKey()));
+  for (const forgedNote of [note, 'no note'])
+    await expect(leavesUnder(forgedNote)).rejects.toMatchObject({ code: 'proof_invalid' });
+});
+
 test('nothing is said of leaves that no checkpoint covers, and of a tree that is made anew', async () => {
   expect(await (await leavesUnder(undefined))(genuine.tiles, 0)).toBeUndefined();
   const leads = await leavesUnder((await treeOfHashes(hashes.slice(0, 300))).note);

@@ -1,0 +1,93 @@
+/** A forger of the tree of a transparency log: someone with write access to its files or tables. */
+import { existsSync } from 'node:fs';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { execute } from '../../servers/postgres/postgresDatabase.ts';
+
+/** What can be deleted: entries and hashes of leaves, where bundles begin, the state, a checkpoint. */
+export type TreePart = 'bundles' | 'checkpoint' | 'entries' | 'hashes' | 'state';
+
+export interface TreeForger {
+  /** Deletes it, or a part alone. */
+  deleteTree(part?: TreePart): Promise<void>;
+  /** Puts another hash in the entry of an event, of the same length. */
+  replaceHash(hash: string, other: string): Promise<void>;
+  /** The newest checkpoint; undefined if there is none. */
+  checkpoint(): Promise<string | undefined>;
+  /** Puts another checkpoint in its place. */
+  putCheckpoint(note: string): Promise<void>;
+}
+
+const FILES: Record<TreePart, string> = {
+  bundles: 'bundles',
+  checkpoint: 'checkpoint',
+  entries: 'tile/entries',
+  hashes: 'tile/0',
+  state: 'state.json',
+};
+
+/** The tree in the files of a data folder. */
+function treeFiles(data: string): TreeForger {
+  const trees = join(data, 'tlog');
+  const path = async (file: string): Promise<string> =>
+    join(trees, (await readFile(join(trees, '.current'), 'utf8')).trim(), file);
+  return {
+    deleteTree: async (part) => rm(part ? await path(FILES[part]) : trees, { recursive: true }),
+    async replaceHash(hash, other) {
+      const options = { recursive: true, withFileTypes: true } as const;
+      const files = existsSync(trees) ? await readdir(trees, options) : [];
+      for (const { parentPath, name } of files.filter((file) => file.isFile())) {
+        const file = join(parentPath, name);
+        const bytes = await readFile(file, 'latin1');
+        if (file.includes('entries')) await writeFile(file, bytes.replace(hash, other), 'latin1');
+      }
+    },
+    putCheckpoint: async (note) => writeFile(await path(FILES.checkpoint), note),
+    checkpoint: async () => {
+      try {
+        return await readFile(await path(FILES.checkpoint), 'utf8');
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
+const STATEMENTS: Record<TreePart, string> = {
+  bundles: 'DELETE FROM turnlog.tlog_bundles',
+  checkpoint: 'UPDATE turnlog.tlog_trees SET note = NULL',
+  entries: "DELETE FROM turnlog.tlog_tiles WHERE path LIKE 'tile/entries/%'",
+  hashes: "DELETE FROM turnlog.tlog_tiles WHERE path LIKE 'tile/0/%'",
+  state: 'UPDATE turnlog.tlog_trees SET size = 0, checkpoint = NULL',
+};
+
+/** The tree in the tables of a database. */
+const treeTables = (url: string): TreeForger => ({
+  async deleteTree(part) {
+    const tables = ['tlog_trees', 'tlog_tiles', 'tlog_bundles'];
+    const all = tables.map((table) => `DELETE FROM turnlog.${table}`);
+    for (const sql of part ? [STATEMENTS[part]] : all) await execute(url, sql);
+  },
+  async replaceHash(hash, other) {
+    await execute(
+      url,
+      `UPDATE turnlog.tlog_tiles SET bytes = decode(replace(encode(bytes, 'hex'), encode($1, 'hex'), encode($2, 'hex')), 'hex')
+       WHERE path LIKE 'tile/entries/%'`,
+      [Buffer.from(hash), Buffer.from(other)],
+    );
+  },
+  async putCheckpoint(note) {
+    await execute(url, 'UPDATE turnlog.tlog_trees SET note = $1', [note]);
+  },
+  async checkpoint() {
+    const [row] = await execute(
+      url,
+      'SELECT note FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1',
+    );
+    return (row?.['note'] as string | null | undefined) ?? undefined;
+  },
+});
+
+/** A forger of the tree of a service with these options. */
+export const treeForger = ({ DATABASE_URL, DATA_DIR }: Record<string, string>): TreeForger =>
+  DATABASE_URL === undefined ? treeFiles(DATA_DIR!) : treeTables(DATABASE_URL);
