@@ -77,15 +77,70 @@ export async function leafIndexIn(
   hash: string,
 ): Promise<number | undefined> {
   if (size === 0 || !HASH.test(hash)) return undefined;
-  // Parsing all entries takes twenty times as long as searching their bytes.
   const bytes = await readBundleBytes(reader, bundle, size);
-  const found = bytes.indexOf(`{"hash":"${hash}","index":`, 0, 'latin1');
-  if (found < 0) {
-    // Tells a damaged bundle from one without the event.
-    await readEntries(reader, bundle, size);
-    return undefined;
-  }
-  const [, index] = INDEX.exec(bytes.toString('latin1', found, found + MAX_ENTRY_CHARS)) ?? [];
+  const at = offsetOf(bytes, hash, 0);
+  if (at >= 0) return indexAt(bytes, at, { bundle, size });
+  // Tells a damaged bundle from one without the event.
+  await readEntries(reader, bundle, size);
+  return undefined;
+}
+
+/** The offset of an entry, from an offset on; parsing all entries takes twenty times as long. */
+const offsetOf = (bundle: Buffer, hash: string, from: number): number =>
+  bundle.indexOf(`{"hash":"${hash}","index":`, from, 'latin1');
+
+/** The index in the entry at an offset of a bundle, if it belongs there. */
+function indexAt(
+  bytes: Buffer,
+  at: number,
+  { bundle, size }: { bundle: number; size: number },
+): number | undefined {
+  const [, index] = INDEX.exec(bytes.toString('latin1', at, at + MAX_ENTRY_CHARS)) ?? [];
   const leaf = Number(index ?? NaN);
   return Math.floor(leaf / TILE_WIDTH) === bundle && leaf < size ? leaf : undefined;
+}
+
+/** A found leaf, and the bundle that has it. */
+interface FoundLeaf {
+  bundle: number;
+  bytes: Buffer;
+  /** The offset of its entry. */
+  at: number;
+  position: Position;
+  /** The position of the last event in the bundle. */
+  until: Position;
+}
+
+/**
+ * Returns a function that finds the leaves of events in their order, as `leafIndexOf` does. It goes on
+ * in the bundle of the leaf before, for as long as that is the one of the event's position.
+ */
+export function createLeafFinder(
+  reader: Pick<TileReader, 'read' | 'beforeBundle'>,
+  size: number,
+): (event: { position: Position; hash: string }) => Promise<number | undefined> {
+  let last: FoundLeaf | undefined;
+
+  async function findAnew(event: { position: Position; hash: string }) {
+    last = undefined;
+    const index = await leafIndexOf(reader, event, size);
+    if (index === undefined) return undefined;
+    const bundle = Math.floor(index / TILE_WIDTH);
+    const until = (await reader.beforeBundle(bundle + 1))?.position;
+    if (until === undefined) return index;
+    const bytes = await readBundleBytes(reader, bundle, size);
+    last = { bundle, bytes, at: offsetOf(bytes, event.hash, 0), position: event.position, until };
+    return index;
+  }
+
+  return async (event) => {
+    const { hash, position } = event;
+    if (!last || !HASH.test(hash) || position <= last.position || position > last.until)
+      return findAnew(event);
+    const { bundle, bytes } = last;
+    const at = offsetOf(bytes, hash, last.at);
+    if (at < 0) return findAnew(event);
+    last = { ...last, at, position };
+    return indexAt(bytes, at, { bundle, size });
+  };
 }
