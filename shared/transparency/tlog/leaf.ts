@@ -1,11 +1,11 @@
 /** The leaves of a log's tree: one per event, in log order, without personal data. */
+import { isHash } from '../../eventlog/plainJson.ts';
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { readBundleBytes, readEntries } from './readTiles.ts';
 import { TILE_WIDTH } from './tiles.ts';
 
-const HASH = /^[0-9a-f]{64}$/;
 const INDEX = /^\{"hash":"[0-9a-f]{64}","index":(0|[1-9][0-9]*)\}/;
 /** The longest entry has an index of 16 digits. */
 const MAX_ENTRY_CHARS = 110;
@@ -17,7 +17,7 @@ const ENTRY = /^\{"hash":"([0-9a-f]{64}|)","index":(0|[1-9][0-9]*)\}$/;
  * aligned.
  */
 export const leafEntry = (eventHash: string, index: number): Buffer =>
-  Buffer.from(`{"hash":"${HASH.test(eventHash) ? eventHash : ''}","index":${index}}`, 'latin1');
+  Buffer.from(`{"hash":"${isHash(eventHash) ? eventHash : ''}","index":${index}}`, 'latin1');
 
 /** Parses the entry of an event. Throws `proof_invalid` for any other entry. */
 export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number } {
@@ -62,7 +62,7 @@ export async function leafIndexOf(
   event: { position: Position; hash: string },
   size: number,
 ): Promise<number | undefined> {
-  if (size === 0 || !HASH.test(event.hash)) return undefined;
+  if (size === 0 || !isHash(event.hash)) return undefined;
   const bundle = await bundleOf(reader, event.position, size);
   return leafIndexIn(reader, { bundle, size }, event.hash);
 }
@@ -76,7 +76,7 @@ export async function leafIndexIn(
   { bundle, size }: { bundle: number; size: number },
   hash: string,
 ): Promise<number | undefined> {
-  if (size === 0 || !HASH.test(hash)) return undefined;
+  if (size === 0 || !isHash(hash)) return undefined;
   const bytes = await readBundleBytes(reader, bundle, size);
   const at = offsetOf(bytes, hash, 0);
   if (at >= 0) return indexAt(bytes, at, { bundle, size });
@@ -135,7 +135,7 @@ export function createLeafFinder(
 
   return async (event) => {
     const { hash, position } = event;
-    if (!last || !HASH.test(hash) || position <= last.position || position > last.until)
+    if (!last || !isHash(hash) || position <= last.position || position > last.until)
       return findAnew(event);
     const { bundle, bytes } = last;
     const at = offsetOf(bytes, hash, last.at);
