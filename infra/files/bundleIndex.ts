@@ -3,7 +3,7 @@ import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
-import { openRegularFile } from '../lib/regularFile.ts';
+import { openRegularFile, readRangeSync } from '../lib/regularFile.ts';
 import { isAbsent } from './atomicWrite.ts';
 
 /** Fixed size of a record, for random access. Disks write a sector of this size atomically. */
@@ -97,6 +97,12 @@ export async function readBundleStart(
   } finally {
     await handle.close();
   }
+}
+
+/** The same as readBundleStart, at once. */
+export function readBundleStartSync(file: string, bundle: number): Checkpoint | undefined {
+  const record = readRangeSync(file, bundle * RECORD_BYTES, RECORD_BYTES);
+  return record.length < RECORD_BYTES ? undefined : decode(record);
 }
 
 /** Parses a checkpoint from JSON; undefined for any other text. */

@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
+import type { Checkpoint } from '../../shared/ports/eventStore.ts';
 import type { TileReader, TreeState } from '../../shared/transparency/tileStore.ts';
 import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
-import { readRegularFile } from '../lib/regularFile.ts';
-import { parseIndexCheckpoint, readBundleStart } from './bundleIndex.ts';
+import { readRegularFile, readRegularFileSync } from '../lib/regularFile.ts';
+import { parseIndexCheckpoint, readBundleStart, readBundleStartSync } from './bundleIndex.ts';
 import { isAbsent, withDiskErrors } from './atomicWrite.ts';
 
 /** Files in the folder of a tree, next to `tile/`. */
@@ -17,12 +18,15 @@ export const CURRENT_FILE = '.current';
 
 const EMPTY: TreeState = { size: 0, checkpoint: undefined };
 
-/** Reads a file; undefined when it does not exist. */
-export const readIfPresent = (file: string): Promise<Buffer | undefined> =>
-  readRegularFile(file).catch((error: unknown) => {
+const ifPresent = <Found>(reading: Promise<Found>): Promise<Found | undefined> =>
+  reading.catch((error: unknown) => {
     if (isAbsent(error)) return undefined;
     throw error;
   });
+
+/** Reads a file; undefined when it does not exist. */
+export const readIfPresent = (file: string): Promise<Buffer | undefined> =>
+  ifPresent(readRegularFile(file));
 
 function parseState(text: string, file: string): TreeState {
   try {
@@ -36,27 +40,40 @@ function parseState(text: string, file: string): TreeState {
   throw proofInvalidError(`${file} does not say how large the tree is. Put it back from a backup.`);
 }
 
+/** Reads the files of a tree. */
+interface FileReads {
+  read(file: string): Promise<Buffer>;
+  start(file: string, bundle: number): Promise<Checkpoint | undefined>;
+}
+
+const READS: FileReads = { read: readRegularFile, start: readBundleStart };
+
+/** Blocks the thread during each read, which takes a fraction of the CPU time. */
+export const BLOCKING_READS: FileReads = {
+  read: async (file) => readRegularFileSync(file),
+  start: async (file, bundle) => readBundleStartSync(file, bundle),
+};
+
 /**
  * Creates a reader of a tree. `folderNow` resolves with the absolute path of its folder, or
  * undefined while no tree exists. Reads reject with `store_unavailable`, or `proof_invalid` for a
  * damaged state.
  */
-export function fileTileReader(folderNow: () => Promise<string | undefined>): TileReader {
-  const contentIn = (file: string): Promise<Buffer | undefined> =>
+export function fileTileReader(
+  folderNow: () => Promise<string | undefined>,
+  reads = READS,
+): TileReader {
+  const inFolder = <Found>(file: string, read: (path: string) => Promise<Found>) =>
     withDiskErrors(async () => {
       const folder = await folderNow();
-      return folder === undefined ? undefined : readIfPresent(join(folder, file));
+      return folder === undefined ? undefined : ifPresent(read(join(folder, file)));
     });
+  const contentIn = (file: string): Promise<Buffer | undefined> => inFolder(file, reads.read);
   return {
     read: async (path) => (parseTilePath(path) ? contentIn(path) : undefined),
     readCheckpoint: async () => (await contentIn(CHECKPOINT_FILE))?.toString(),
-    beforeBundle: (bundle) =>
-      withDiskErrors(async () => {
-        const folder = await folderNow();
-        return folder === undefined || bundle === 0
-          ? undefined
-          : readBundleStart(join(folder, BUNDLES_FILE), bundle);
-      }),
+    beforeBundle: async (bundle) =>
+      bundle === 0 ? undefined : inFolder(BUNDLES_FILE, (file) => reads.start(file, bundle)),
     async state() {
       const text = await contentIn(STATE_FILE);
       return text === undefined ? EMPTY : parseState(text.toString(), STATE_FILE);

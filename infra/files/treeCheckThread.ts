@@ -13,23 +13,25 @@ type Answer = Exclude<TreeCheckReply, { code: unknown }>;
  */
 function textOf(leaves: readonly Leaf[], size: number): string {
   // No hash has a line feed; an event with one has the same leaf as an event without a hash.
-  const hashes = leaves.map(({ hash }) => (hash.includes('\n') ? '' : hash));
-  const last = leaves.flatMap(({ id, position }, at) =>
-    (size + at + 1) % TILE_WIDTH === 0 ? [[at, id, position] as const] : [],
-  );
-  return [...hashes, JSON.stringify(last)].join('\n');
+  let text = '';
+  for (const { hash } of leaves) text += `${hash.includes('\n') ? '' : hash}\n`;
+  const last: [number, string, string][] = [];
+  const first = TILE_WIDTH - 1 - (size % TILE_WIDTH);
+  for (let at = first; at < leaves.length; at += TILE_WIDTH)
+    last.push([at, leaves[at]!.id, leaves[at]!.position]);
+  return text + JSON.stringify(last);
 }
 
 /**
  * Encodes events as one string. Turnlog never writes a line feed into an event; one makes the worker
  * report all events.
  */
-const eventsText = (events: readonly StoredEvent[]): string =>
-  events
-    .map(({ id, stream, revision, type, data, metadata }) =>
-      [id, stream, revision, type, data, metadata].join('\n'),
-    )
-    .join('\n');
+function eventsText(events: readonly StoredEvent[]): string {
+  let text = '';
+  for (const { id, stream, revision, type, data, metadata } of events)
+    text += `${id}\n${stream}\n${revision}\n${type}\n${data}\n${metadata}\n`;
+  return text.slice(0, -1);
+}
 
 /** Starts a Worker that handles requests in their order. */
 function startWorker(workerData: TreeCheckData) {
@@ -40,13 +42,14 @@ function startWorker(workerData: TreeCheckData) {
   const pending: PromiseWithResolvers<Answer>[] = [];
   let exitError: TurnlogError | undefined;
   let cause: unknown;
-  worker.on('message', (reply: TreeCheckReply) => {
+  function receive(reply: TreeCheckReply): void {
     const answered = pending.shift();
     if (!('code' in reply)) answered?.resolve(reply);
     else if (reply.code === 'store_unavailable')
       answered?.reject(storeUnavailableError(reply.message));
     else answered?.reject(new TurnlogError(reply.code, reply.message));
-  });
+  }
+  worker.on('message', (replies: TreeCheckReply[]) => replies.forEach(receive));
   worker.on('error', (error: unknown) => (cause = error));
   worker.on('exit', () => {
     exitError = storeUnavailableError(
@@ -55,12 +58,19 @@ function startWorker(workerData: TreeCheckData) {
     );
     for (const { reject } of pending.splice(0)) reject(exitError);
   });
+  /** Requests of one turn of the event loop, which are sent together: each wake-up costs. */
+  let requests: TreeCheckRequest[] = [];
+  function send(): void {
+    worker.postMessage(requests);
+    requests = [];
+  }
+
   return {
     async ask(request: TreeCheckRequest): Promise<Answer> {
       if (exitError) throw exitError;
       const answer = Promise.withResolvers<Answer>();
       pending.push(answer);
-      worker.postMessage(request);
+      if (requests.push(request) === 1) queueMicrotask(send);
       return answer.promise;
     },
     close: async () => void (await worker.terminate()),

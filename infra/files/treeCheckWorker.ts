@@ -10,7 +10,7 @@ import {
   type Leaf,
 } from '../../shared/transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../shared/transparency/proof/treeFault.ts';
-import { fileTileReader } from './tileReader.ts';
+import { BLOCKING_READS, fileTileReader } from './tileReader.ts';
 
 /** The part of a tree to compare, and its folder; undefined when no tree exists. */
 export interface TreeCheckData extends ComparedPart {
@@ -60,7 +60,8 @@ export type TreeCheckReply =
   | { code: ErrorCode; message: string };
 
 function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
-  const opened = createTreeChecker({ ...part, reader: fileTileReader(async () => folder) });
+  const reader = fileTileReader(async () => folder, BLOCKING_READS);
+  const opened = createTreeChecker({ ...part, reader });
   // The first request reports the error.
   opened.catch(() => undefined);
 
@@ -79,9 +80,15 @@ function serve(port: MessagePort, { folder, ...part }: TreeCheckData): void {
     }
   }
 
+  async function answerAll(requests: readonly TreeCheckRequest[]): Promise<void> {
+    const replies: TreeCheckReply[] = [];
+    for (const request of requests) replies.push(await answer(request));
+    port.postMessage(replies);
+  }
+
   let previous = Promise.resolve();
-  port.on('message', (request: TreeCheckRequest) => {
-    previous = previous.then(async () => port.postMessage(await answer(request)));
+  port.on('message', (requests: TreeCheckRequest[]) => {
+    previous = previous.then(() => answerAll(requests));
   });
 }
 

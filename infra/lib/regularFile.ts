@@ -1,4 +1,12 @@
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  openSync,
+  readFileSync,
+  readSync,
+  type Stats,
+} from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { constants as osConstants } from 'node:os';
 
@@ -50,18 +58,31 @@ export async function readOptionFile(path: string): Promise<string> {
   return await handle.readFile('utf8');
 }
 
-/** The same as readRegularFile, at once. `check` may throw for a mode or size that is not accepted. */
-export function readRegularFileSync(
-  path: string,
-  check: (file: { mode: number; size: number }) => void = () => undefined,
-): Buffer {
+/** Opens a regular file and reads it at once; throws for anything else. */
+function readAtOnce<Read>(path: string, read: (descriptor: number, stats: Stats) => Read): Read {
   const descriptor = openSync(path, constants.O_RDONLY | NONBLOCK);
   try {
     const stats = fstatSync(descriptor);
     if (!stats.isFile()) throw new NotARegularFile(path);
-    check(stats);
-    return readFileSync(descriptor);
+    return read(descriptor, stats);
   } finally {
     closeSync(descriptor);
   }
 }
+
+/** The same as readRegularFile, at once. `check` may throw for a mode or size that is not accepted. */
+export const readRegularFileSync = (
+  path: string,
+  check: (file: { mode: number; size: number }) => void = () => undefined,
+): Buffer =>
+  readAtOnce(path, (descriptor, stats) => {
+    check(stats);
+    return readFileSync(descriptor);
+  });
+
+/** The bytes of a regular file from an offset on: as many as `length`, fewer at its end. */
+export const readRangeSync = (path: string, from: number, length: number): Buffer =>
+  readAtOnce(path, (descriptor) => {
+    const bytes = Buffer.alloc(length);
+    return bytes.subarray(0, readSync(descriptor, bytes, 0, length, from));
+  });

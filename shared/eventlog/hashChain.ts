@@ -2,8 +2,7 @@ import { createHash, hash as digest } from 'node:crypto';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { canonicalJson, writeCanonicalJson } from './canonicalJson.ts';
 import type { RecordedEvent } from './event.ts';
-import { isPlainCanonical } from './plainJson.ts';
-import { withoutBoxes } from './encryption/protectedJson.ts';
+import { coveredJson, isUnescaped } from './plainJson.ts';
 import { toCommitments } from './encryption/protectedText.ts';
 
 /** `prev_hash` of the first event of every stream. */
@@ -32,17 +31,25 @@ interface Canonical {
  * The text that an event's hash covers besides the previous hash, with members in the order of RFC
  * 8785 §3.2.3 so that data need not be serialized again. For a protected text it covers the
  * commitment, `{"sha256": …}`, not the ciphertext. It does not cover `position`, which differs
- * between stores.
+ * between stores. Every value but the revision is JSON text.
  */
 const coveredText = ({ id, stream, revision, type, data, metadata }: Canonical): string =>
-  `{"data":${data},"id":${canonicalJson(id)},"metadata":${metadata},"revision":${revision},"stream":${canonicalJson(stream)},"type":${canonicalJson(type)}}`;
+  `{"data":${data},"id":${id},"metadata":${metadata},"revision":${revision},"stream":${stream},"type":${type}}`;
 
 /**
  * sha256(prev_hash ‖ JCS(event without prev_hash and hash)), in hex, over UTF-8. `data` must have
  * its ciphertexts removed.
  */
 export const eventHash = (prevHash: string, event: Canonical): string =>
-  sha256(prevHash + coveredText(event));
+  sha256(
+    prevHash +
+      coveredText({
+        ...event,
+        id: canonicalJson(event.id),
+        stream: canonicalJson(event.stream),
+        type: canonicalJson(event.type),
+      }),
+  );
 
 /** The revision and hash that the next event of a stream continues. */
 export interface Link {
@@ -50,31 +57,84 @@ export interface Link {
   hash: string;
 }
 
-/** A string that is its own canonical form. */
-const PLAIN = '("[^"\\\\\\u0000-\\u001f\\ud800-\\udfff]*")';
-const HEX = '"([0-9a-f]{64})"';
-/** Metadata as `encodeEvent` writes it. */
-const WRITTEN = new RegExp(
-  `^\\{"account_id":${PLAIN},"key_id":${PLAIN},"request_id":${PLAIN},"causation_id":${PLAIN},"recorded_at":${PLAIN},"prev_hash":${HEX},"hash":${HEX}\\}$`,
-);
-/** The remains of a malformed protected text, which readers might take for another commitment. */
-const BESIDE_COMMITMENT = /(?<!\{)"sha256":|"sha256":(?!"[0-9a-f]{64}"\})/;
+/** The end of metadata as `encodeEvent` writes it: three texts around two hashes. */
+const [PREV_HASH, HASH, END] = [',"prev_hash":"', '","hash":"', '"}'];
+const HASH_LENGTH = GENESIS_HASH.length;
+const LINKS_LENGTH = PREV_HASH.length + HASH.length + END.length + 2 * HASH_LENGTH;
+
+/**
+ * The hashes that an event claims, if they stand as written: not compared with anything, and possibly
+ * no hashes.
+ */
+export function claimedHashes({
+  metadata,
+}: Pick<StoredEvent, 'metadata'>): { prevHash: string; hash: string } | undefined {
+  const at = metadata.length - LINKS_LENGTH;
+  const prev = at + PREV_HASH.length;
+  const own = prev + HASH_LENGTH + HASH.length;
+  // The first quote after the beginning of each hash is the one at its end.
+  return metadata.startsWith(PREV_HASH, at) &&
+    metadata.indexOf('"', prev) === prev + HASH_LENGTH &&
+    metadata.startsWith(HASH, prev + HASH_LENGTH) &&
+    metadata.indexOf('"', own) === own + HASH_LENGTH &&
+    metadata.endsWith(END)
+    ? {
+        prevHash: metadata.slice(prev, prev + HASH_LENGTH),
+        hash: metadata.slice(own, own + HASH_LENGTH),
+      }
+    : undefined;
+}
+
+/** What stands before each value of metadata as `encodeEvent` writes it. */
+const NAMES = [
+  '{"account_id":"',
+  ',"key_id":"',
+  ',"request_id":"',
+  ',"causation_id":"',
+  ',"recorded_at":"',
+];
+
+/** Metadata without its hashes in canonical form, if it is stored as written. */
+function canonicalMetadata(metadata: string): string | undefined {
+  if (!isUnescaped(metadata)) return undefined;
+  const values: string[] = [];
+  let at = 0;
+  for (const name of NAMES) {
+    const from = at + name.length;
+    const end = metadata.startsWith(name, at) ? metadata.indexOf('"', from) : -1;
+    if (end < 0) return undefined;
+    values.push(metadata.slice(from, end));
+    at = end + 1;
+  }
+  if (at !== metadata.length - LINKS_LENGTH) return undefined;
+  const [account, key, request, causation, recorded] = values;
+  return `{"account_id":"${account}","causation_id":"${causation}","key_id":"${key}","recorded_at":"${recorded}","request_id":"${request}"}`;
+}
+
+/** Ids, names of streams and types of events that are canonical in quotes. */
+const PLAIN_NAME = /^[\w.:-]+$/;
 
 /**
  * The hash of an event that is stored exactly as it was written, without decoding it. Undefined for any
  * other event, which may still be valid, and for one that claims another previous hash than this one.
  */
-function hashAsWritten(
-  { id, stream, revision, type, data, metadata }: StoredEvent,
-  previousHash?: string,
-): string | undefined {
-  const [, account, key, request, causation, at, prevHash, hash] = WRITTEN.exec(metadata) ?? [];
-  if (hash === undefined || prevHash !== (previousHash ?? prevHash)) return undefined;
-  const covered = withoutBoxes(data);
-  if (BESIDE_COMMITMENT.test(covered) || !isPlainCanonical(covered)) return undefined;
-  const canonical = `{"account_id":${account},"causation_id":${causation},"key_id":${key},"recorded_at":${at},"request_id":${request}}`;
-  const event = { id, stream, revision, type, data: covered, metadata: canonical };
-  return eventHash(prevHash!, event) === hash ? hash : undefined;
+function hashAsWritten(event: StoredEvent, previousHash?: string): string | undefined {
+  const claimed = claimedHashes(event);
+  if (!claimed || claimed.prevHash !== (previousHash ?? claimed.prevHash)) return undefined;
+  const { id, stream, type } = event;
+  if (!PLAIN_NAME.test(id) || !PLAIN_NAME.test(stream) || !PLAIN_NAME.test(type)) return undefined;
+  const metadata = canonicalMetadata(event.metadata);
+  const data = metadata && coveredJson(event.data);
+  if (metadata === undefined || data === undefined) return undefined;
+  const covered = coveredText({
+    ...event,
+    id: `"${id}"`,
+    stream: `"${stream}"`,
+    type: `"${type}"`,
+    data,
+    metadata,
+  });
+  return sha256(claimed.prevHash + covered) === claimed.hash ? claimed.hash : undefined;
 }
 
 /**
@@ -91,18 +151,6 @@ export const writtenHash = (stored: StoredEvent, previous: Link | undefined): st
  * the previous hash that it claims. False for any other event, which may still be valid.
  */
 export const isAsWritten = (stored: StoredEvent): boolean => hashAsWritten(stored) !== undefined;
-
-/** The end of metadata as `encodeEvent` writes it, and its length. */
-const LINKS = /^,"prev_hash":"([0-9a-f]{64})","hash":"([0-9a-f]{64})"\}$/;
-const LINKS_LENGTH = 154;
-
-/** The hashes that an event claims, if they stand as written; not compared with anything. */
-export function claimedHashes({
-  metadata,
-}: Pick<StoredEvent, 'metadata'>): { prevHash: string; hash: string } | undefined {
-  const [, prevHash, hash] = LINKS.exec(metadata.slice(-LINKS_LENGTH)) ?? [];
-  return prevHash === undefined || hash === undefined ? undefined : { prevHash, hash };
-}
 
 /** The canonical form of metadata. Values are strings unless another program wrote them. */
 function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {

@@ -152,7 +152,7 @@ function replaceTexts(event: StoredEvent, lookup: Lookup, show: ShowText): Reada
       erased ||= key === undefined;
       texts += 1;
       return JSON.stringify(
-        show(key ? openText({ box, sha256 }, key, event.stream) : { sha256, erased: true }),
+        show(key ? openText({ box, sha256 }, key, event.stream) : { erased: true, sha256 }),
       );
     });
     if (data === event.data) return event;

@@ -7,11 +7,7 @@ import { canonicalJson } from '../canonicalJson.ts';
 import { keyIdOf } from './protectedText.ts';
 
 const CLOSED = /\{"box":"([\w-]{16}\.[\w-]+)","sha256":"([0-9a-f]{64})"\}/g;
-const COVERED = /\{"box":"[\w-]{16}\.[\w-]+",("sha256":"[0-9a-f]{64}"\})/g;
 const COMMITMENT = /\{"sha256":"[0-9a-f]{64}"\}/;
-
-/** The part of the data that the event's hash covers: the commitments without the ciphertexts. */
-export const withoutBoxes = (data: string): string => data.replace(COVERED, '{$1');
 
 /** True for a member named `box`: inside a string its quotes would be escaped. */
 export const hasBoxes = (data: string): boolean => data.includes('"box"');

@@ -10,7 +10,7 @@ const BATCH_SIZE = 1_000;
  * The share of a batch whose contents this thread hashes where another thread can: both then take about
  * as long, because this one also reads the log, and the other one compares the tree.
  */
-const OWN_SHARE = 0.3;
+const OWN_SHARE = 0.4;
 
 interface VerifyProgress {
   events: number;

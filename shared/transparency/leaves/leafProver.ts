@@ -1,7 +1,7 @@
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
-import { leafEntry, leafIndexOf } from '../tlog/leaf.ts';
+import { createLeafFinder, leafEntry, leafIndexOf } from '../tlog/leaf.ts';
 import { leafHash } from '../tlog/merkle.ts';
 import { createInclusionProver, inclusionProof } from '../tlog/proofs.ts';
 import { createInclusionChecker } from '../tlog/subtrees.ts';
@@ -51,11 +51,12 @@ export function createSingleProver(tiles: TileReader, head: TreeHead): LeafProve
  */
 export function createLeafProver(tiles: TileReader, head: TreeHead): LeafProver {
   const tree = cachedTree(tiles);
+  const find = createLeafFinder(tree, head.size);
   const prove = createInclusionProver(tree, head.size);
   const check = createInclusionChecker(head);
   let last = -1;
   return async (event) => {
-    const index = await leafIndexOf(tree, event, head.size);
+    const index = await find(event);
     if (index === undefined || index <= last) return undefined;
     last = index;
     const hashes = await prove(index);

@@ -37,6 +37,18 @@ export interface BundleContent {
   seen: SeenStream;
 }
 
+/** The event with its members in the order of canonical JSON, in which it is written fastest. */
+const inOrder = ({ data, id, metadata, revision, stream, type }: ShownEvent): ShownEvent => ({
+  data,
+  id,
+  metadata: Object.fromEntries(
+    Object.entries(metadata).toSorted(([a], [b]) => (a < b ? -1 : 1)),
+  ) as ShownEvent['metadata'],
+  revision,
+  stream,
+  type,
+});
+
 /** Throws `configuration_invalid` for an event that exceeds the limit of verifiers. */
 function lineOf(event: ShownEvent, { index, hashes }: LeafProof): string {
   const base64 = hashes.map((hash) => Buffer.from(hash).toString('base64'));
@@ -69,12 +81,12 @@ export function bundleContent(source: BundleSource): BundleContent {
     });
 
   async function* pieces(): AsyncGenerator<string> {
-    for await (const { position, ...event } of source.shown) {
-      const shown = redaction.apply(event);
+    for await (const event of source.shown) {
+      const shown = redaction.apply(inOrder(event));
       const fault = add(shown);
       if (fault !== undefined)
         throw damaged(`the event at revision ${seen.events} does not fit: ${fault}`);
-      const leaf = await source.proveLeaf({ position, hash: seen.hash });
+      const leaf = await source.proveLeaf({ position: event.position, hash: seen.hash });
       if (!leaf) throw damaged(`the event at revision ${event.revision} ${NO_LEAF}`);
       yield `${lineOf(shown, leaf)}\n`;
     }

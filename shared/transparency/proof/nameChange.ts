@@ -1,4 +1,5 @@
 import type { EventMetadata } from '../../eventlog/event.ts';
+import { claimedHashes } from '../../eventlog/hashChain.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { parseLeafEntry } from '../tlog/leaf.ts';
@@ -23,13 +24,11 @@ interface Other {
   expected: string;
 }
 
-/** The end of metadata written by Turnlog. Matching it avoids parsing the metadata. */
-const OWN_END = /,"hash":"([0-9a-f]{64})"\}$/;
-
 /** The hash recorded in an event; empty when it has none or cannot be decoded. */
 export function recordedHash({ metadata }: Pick<StoredEvent, 'metadata'>): string {
-  const ownHash = OWN_END.exec(metadata.slice(-75))?.[1];
-  if (ownHash !== undefined) return ownHash;
+  // Turnlog writes it at the end, where it is found without parsing the metadata.
+  const claimed = claimedHashes({ metadata })?.hash;
+  if (claimed !== undefined) return claimed;
   try {
     const { hash } = JSON.parse(metadata) as Partial<EventMetadata>;
     return typeof hash === 'string' ? hash : '';

@@ -1,6 +1,6 @@
 import { GENESIS_HASH } from '../../eventlog/hashChain.ts';
 import { matchesCommitment } from '../../eventlog/encryption/protectedText.ts';
-import { mapTexts, shownEventHash, type ShownEvent } from './shownTexts.ts';
+import { committedHash, mapTexts, type ShownEvent } from './shownTexts.ts';
 
 /** Maximum number of hidden texts that are listed. Further ones are only counted. */
 const LISTED = 100;
@@ -86,19 +86,20 @@ export function createStreamChecker(stream: string): {
     if (event.metadata.prev_hash !== seen.hash)
       return 'its prev_hash is not the hash of the event before it';
     let wrongField: string | undefined;
-    mapTexts(event.data, (text, field) => {
+    const data = mapTexts(event.data, (text, field) => {
       if (!matchesCommitment(text)) wrongField ??= field;
       const why = text.erased ? 'erased' : 'redacted';
       const kind = text.text === undefined ? why : 'disclosed';
       seen[kind] += 1;
       if (kind !== 'disclosed' && seen.hidden.length < LISTED)
         seen.hidden.push({ revision: event.revision, field, why });
+      return { sha256: text.sha256 };
     });
     const plain = seen.disclosed + seen.redacted + seen.erased > 0 && plainTextIn(event.data);
     if (typeof plain === 'string')
       return `its ${plain} is not protected, and a text before it, or beside it, is`;
     if (wrongField !== undefined) return `its ${wrongField} is not the text that was committed to`;
-    return shownEventHash(event) === event.metadata.hash
+    return committedHash(event, data) === event.metadata.hash
       ? undefined
       : 'its hash does not match its content';
   }

@@ -48,12 +48,19 @@ export function mapTexts(
 export const withheld = ({ sha256, erased }: ShownText): ShownText =>
   erased ? { sha256, erased } : { sha256 };
 
-/** Computes the hash of an event, which does not depend on the disclosed texts. */
-export function shownEventHash({ data, metadata, ...event }: ShownEvent): string {
+/** Computes the hash of an event from its data with each text reduced to the bare commitment. */
+export function committedHash({ metadata, ...event }: ShownEvent, data: unknown): string {
   const { prev_hash, hash: _claimed, ...covered } = metadata;
   return eventHash(prev_hash, {
     ...event,
-    data: canonicalJson(mapTexts(data, ({ sha256 }) => ({ sha256 }))),
+    data: canonicalJson(data),
     metadata: canonicalJson(covered),
   });
 }
+
+/** Computes the hash of an event, which does not depend on the disclosed texts. */
+export const shownEventHash = (event: ShownEvent): string =>
+  committedHash(
+    event,
+    mapTexts(event.data, ({ sha256 }) => ({ sha256 })),
+  );

@@ -1,11 +1,11 @@
 /** The leaves of a log's tree: one per event, in log order, without personal data. */
+import { isHash } from '../../eventlog/plainJson.ts';
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { readBundleBytes, readEntries } from './readTiles.ts';
 import { TILE_WIDTH } from './tiles.ts';
 
-const HASH = /^[0-9a-f]{64}$/;
 const INDEX = /^\{"hash":"[0-9a-f]{64}","index":(0|[1-9][0-9]*)\}/;
 /** The longest entry has an index of 16 digits. */
 const MAX_ENTRY_CHARS = 110;
@@ -17,7 +17,7 @@ const ENTRY = /^\{"hash":"([0-9a-f]{64}|)","index":(0|[1-9][0-9]*)\}$/;
  * aligned.
  */
 export const leafEntry = (eventHash: string, index: number): Buffer =>
-  Buffer.from(`{"hash":"${HASH.test(eventHash) ? eventHash : ''}","index":${index}}`, 'latin1');
+  Buffer.from(`{"hash":"${isHash(eventHash) ? eventHash : ''}","index":${index}}`, 'latin1');
 
 /** Parses the entry of an event. Throws `proof_invalid` for any other entry. */
 export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number } {
@@ -62,7 +62,7 @@ export async function leafIndexOf(
   event: { position: Position; hash: string },
   size: number,
 ): Promise<number | undefined> {
-  if (size === 0 || !HASH.test(event.hash)) return undefined;
+  if (size === 0 || !isHash(event.hash)) return undefined;
   const bundle = await bundleOf(reader, event.position, size);
   return leafIndexIn(reader, { bundle, size }, event.hash);
 }
@@ -76,16 +76,71 @@ export async function leafIndexIn(
   { bundle, size }: { bundle: number; size: number },
   hash: string,
 ): Promise<number | undefined> {
-  if (size === 0 || !HASH.test(hash)) return undefined;
-  // Parsing all entries takes twenty times as long as searching their bytes.
+  if (size === 0 || !isHash(hash)) return undefined;
   const bytes = await readBundleBytes(reader, bundle, size);
-  const found = bytes.indexOf(`{"hash":"${hash}","index":`, 0, 'latin1');
-  if (found < 0) {
-    // Tells a damaged bundle from one without the event.
-    await readEntries(reader, bundle, size);
-    return undefined;
-  }
-  const [, index] = INDEX.exec(bytes.toString('latin1', found, found + MAX_ENTRY_CHARS)) ?? [];
+  const at = offsetOf(bytes, hash, 0);
+  if (at >= 0) return indexAt(bytes, at, { bundle, size });
+  // Tells a damaged bundle from one without the event.
+  await readEntries(reader, bundle, size);
+  return undefined;
+}
+
+/** The offset of an entry, from an offset on; parsing all entries takes twenty times as long. */
+const offsetOf = (bundle: Buffer, hash: string, from: number): number =>
+  bundle.indexOf(`{"hash":"${hash}","index":`, from, 'latin1');
+
+/** The index in the entry at an offset of a bundle, if it belongs there. */
+function indexAt(
+  bytes: Buffer,
+  at: number,
+  { bundle, size }: { bundle: number; size: number },
+): number | undefined {
+  const [, index] = INDEX.exec(bytes.toString('latin1', at, at + MAX_ENTRY_CHARS)) ?? [];
   const leaf = Number(index ?? NaN);
   return Math.floor(leaf / TILE_WIDTH) === bundle && leaf < size ? leaf : undefined;
+}
+
+/** A found leaf, and the bundle that has it. */
+interface FoundLeaf {
+  bundle: number;
+  bytes: Buffer;
+  /** The offset of its entry. */
+  at: number;
+  position: Position;
+  /** The position of the last event in the bundle. */
+  until: Position;
+}
+
+/**
+ * Returns a function that finds the leaves of events in their order, as `leafIndexOf` does. It goes on
+ * in the bundle of the leaf before, for as long as that is the one of the event's position.
+ */
+export function createLeafFinder(
+  reader: Pick<TileReader, 'read' | 'beforeBundle'>,
+  size: number,
+): (event: { position: Position; hash: string }) => Promise<number | undefined> {
+  let last: FoundLeaf | undefined;
+
+  async function findAnew(event: { position: Position; hash: string }) {
+    last = undefined;
+    const index = await leafIndexOf(reader, event, size);
+    if (index === undefined) return undefined;
+    const bundle = Math.floor(index / TILE_WIDTH);
+    const until = (await reader.beforeBundle(bundle + 1))?.position;
+    if (until === undefined) return index;
+    const bytes = await readBundleBytes(reader, bundle, size);
+    last = { bundle, bytes, at: offsetOf(bytes, event.hash, 0), position: event.position, until };
+    return index;
+  }
+
+  return async (event) => {
+    const { hash, position } = event;
+    if (!last || !isHash(hash) || position <= last.position || position > last.until)
+      return findAnew(event);
+    const { bundle, bytes } = last;
+    const at = offsetOf(bytes, hash, last.at);
+    if (at < 0) return findAnew(event);
+    last = { ...last, at, position };
+    return indexAt(bytes, at, { bundle, size });
+  };
 }

@@ -36,14 +36,15 @@ export function splitOf(count: number): number {
   return split;
 }
 
+/** The hashes of the parents of consecutive nodes, as far as both children are there. */
+export const parentsOf = (row: readonly Uint8Array[]): Uint8Array[] =>
+  Array.from({ length: Math.floor(row.length / 2) }, (_, at) =>
+    nodeHash(row[2 * at]!, row[2 * at + 1]!),
+  );
+
 /** The root of consecutive nodes of equal height, whose number is a power of two. */
 export function rootOfFull(hashes: readonly Uint8Array[]): Uint8Array {
   let row = hashes;
-  while (row.length > 1) {
-    const below = row;
-    row = Array.from({ length: below.length / 2 }, (_, at) =>
-      nodeHash(below[2 * at]!, below[2 * at + 1]!),
-    );
-  }
+  while (row.length > 1) row = parentsOf(row);
   return row[0]!;
 }

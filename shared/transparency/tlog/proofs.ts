@@ -1,28 +1,55 @@
 /** Proofs of RFC 6962 §2.1.1 and §2.1.2, computed from the tiles of a tree. */
-import { EMPTY_ROOT, nodeHash, rootOfFull, splitOf } from './merkle.ts';
-import { readHashes, remembering, type Tiles } from './readTiles.ts';
+import { EMPTY_ROOT, nodeHash, parentsOf, splitOf } from './merkle.ts';
+import { readHashes, type Tiles } from './readTiles.ts';
 import { subtreesAfter, takeSubtree, type Subtree } from './subtrees.ts';
 import { TILE_WIDTH } from './tiles.ts';
 
 const TILE_HEIGHT = 8;
 
-/** The leaves from `lo` up to but excluding `hi`, in a tree of `size` leaves. */
+/** Returns the root of a perfect subtree, by its first leaf and its height. */
+type Roots = (lo: number, height: number) => Promise<Uint8Array>;
+
+/** The hashes of a tile, and above them those of the perfect subtrees in it, row by row. */
+interface TileRows {
+  index: number;
+  rows: (readonly Uint8Array[])[];
+}
+
+/**
+ * Creates a reader of the roots in a tree of `size` leaves. It keeps the last tile of each level, whose
+ * inner hashes cost the proofs of all leaves in it no more than that of one.
+ */
+function createRoots(tiles: Tiles, size: number): Roots {
+  const last = new Map<number, TileRows>();
+
+  async function rowsOf(level: number, index: number): Promise<TileRows['rows']> {
+    const known = last.get(level);
+    if (known?.index === index) return known.rows;
+    const rows = [await readHashes(tiles, { level, index, size })];
+    last.set(level, { index, rows });
+    return rows;
+  }
+
+  return async (lo, height) => {
+    const level = Math.floor(height / TILE_HEIGHT);
+    const first = lo / TILE_WIDTH ** level;
+    const rows = await rowsOf(level, Math.floor(first / TILE_WIDTH));
+    const above = height % TILE_HEIGHT;
+    while (rows.length <= above) rows.push(parentsOf(rows.at(-1)!));
+    return rows[above]![(first % TILE_WIDTH) / 2 ** above]!;
+  };
+}
+
+/** The leaves from `lo` up to but excluding `hi`, in a tree with these roots. */
 interface Range {
-  tiles: Tiles;
-  size: number;
+  roots: Roots;
   lo: number;
   hi: number;
 }
 
 /** The root of a perfect subtree, whose hashes lie in one tile. */
-async function perfectRoot({ tiles, size, lo, hi }: Range): Promise<Uint8Array> {
-  const height = Math.round(Math.log2(hi - lo));
-  const level = Math.floor(height / TILE_HEIGHT);
-  const first = lo / TILE_WIDTH ** level;
-  const hashes = await readHashes(tiles, { level, index: Math.floor(first / TILE_WIDTH), size });
-  const from = first % TILE_WIDTH;
-  return rootOfFull(hashes.slice(from, from + 2 ** (height % TILE_HEIGHT)));
-}
+const perfectRoot = ({ roots, lo, hi }: Range): Promise<Uint8Array> =>
+  roots(lo, Math.round(Math.log2(hi - lo)));
 
 /** The root of a range that starts at a subtree boundary. */
 async function rootOf(range: Range): Promise<Uint8Array> {
@@ -39,7 +66,7 @@ async function rootOf(range: Range): Promise<Uint8Array> {
  * wrong length.
  */
 export const rootAt = async (reader: Tiles, size: number): Promise<Uint8Array> =>
-  size === 0 ? EMPTY_ROOT : rootOf({ tiles: remembering(reader), size, lo: 0, hi: size });
+  size === 0 ? EMPTY_ROOT : rootOf({ roots: createRoots(reader, size), lo: 0, hi: size });
 
 async function path(range: Range, index: number): Promise<Uint8Array[]> {
   const { lo, hi } = range;
@@ -66,7 +93,7 @@ export async function inclusionProof(
 ): Promise<Uint8Array[]> {
   if (!(index >= 0 && index < size))
     throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
-  return path({ tiles: remembering(reader), size, lo: 0, hi: size }, index);
+  return path({ roots: createRoots(reader, size), lo: 0, hi: size }, index);
 }
 
 /**
@@ -79,12 +106,13 @@ export function createInclusionProver(
   tiles: Tiles,
   size: number,
 ): (index: number) => Promise<Uint8Array[]> {
+  const roots = createRoots(tiles, size);
   const shown: Subtree[] = [{ lo: 0, hi: size }];
   return async (index) => {
     const subtree = takeSubtree(shown, index);
     if (!subtree) throw new RangeError(`leaf ${index} is not after the leaf before it`);
     shown.push(...subtreesAfter(subtree, index));
-    return path({ tiles, size, ...subtree }, index);
+    return path({ roots, ...subtree }, index);
   };
 }
 
@@ -115,5 +143,5 @@ export async function consistencyProof(
   if (!(from >= 0 && from <= to))
     throw new RangeError(`a tree of ${to} leaves can't begin with one of ${from}`);
   if (from === 0) return [];
-  return subproof({ tiles: remembering(reader), size: to, lo: 0, hi: to }, from);
+  return subproof({ roots: createRoots(reader, to), lo: 0, hi: to }, from);
 }

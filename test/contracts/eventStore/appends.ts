@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { replaceBoxes, withoutBoxes } from '../../../shared/eventlog/encryption/protectedJson.ts';
+import { replaceBoxes } from '../../../shared/eventlog/encryption/protectedJson.ts';
+import { withoutBoxes } from '../../support/builders/chainStored.ts';
 import {
   commitText,
   openText,

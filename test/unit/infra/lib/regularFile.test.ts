@@ -5,7 +5,11 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readMasterKeys } from '../../../../infra/files/masterKeyFile.ts';
 import { openFileTileReader } from '../../../../infra/files/tileReader.ts';
 import { openFileWebhookProgress } from '../../../../infra/files/webhookProgress.ts';
-import { readRegularFile, readRegularFileSync } from '../../../../infra/lib/regularFile.ts';
+import {
+  readRangeSync,
+  readRegularFile,
+  readRegularFileSync,
+} from '../../../../infra/lib/regularFile.ts';
 import { readModelsFile } from '../../../../infra/openai/modelsFile.ts';
 import { readToolsFile } from '../../../../infra/tools/toolsFile.ts';
 import { openKeptCheckpoints } from '../../../../infra/witness/keptCheckpoints.ts';
@@ -29,10 +33,17 @@ test('a regular file is read, also through a symbolic link', async () => {
   expect(readRegularFileSync(file).toString()).toBe('text');
 });
 
+test('a part of a file is read, and less at its end', async () => {
+  await writeFile(file, 'a text');
+  expect(readRangeSync(file, 2, 3).toString()).toBe('tex');
+  expect(readRangeSync(file, 4, 100).toString()).toBe('xt');
+});
+
 test('a folder is none', async () => {
   await mkdir(file);
   await expect(readRegularFile(file)).rejects.toThrow('is not a regular file');
   expect(() => readRegularFileSync(file)).toThrow('is not a regular file');
+  expect(() => readRangeSync(file, 0, 1)).toThrow('is not a regular file');
 });
 
 /** A read that waits for a writer never settles, and never lets the process end. */

@@ -11,7 +11,7 @@ import {
   writtenHash,
   type Link,
 } from '../../../../shared/eventlog/hashChain.ts';
-import { withoutBoxes } from '../../../../shared/eventlog/encryption/protectedJson.ts';
+import { withoutBoxes } from '../../../support/builders/chainStored.ts';
 import type { Position, StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { size } from '../../../support/jest/size.ts';
 import { AUTHORSHIP } from '../../../support/builders/authorship.ts';

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
 import { canonicalJson } from '../../../../shared/eventlog/canonicalJson.ts';
-import { isPlainCanonical } from '../../../../shared/eventlog/plainJson.ts';
+import { coveredJson } from '../../../../shared/eventlog/plainJson.ts';
 
 const plain = fc.string({
   unit: fc.constantFrom('a', 'B', '1', 'é', '🎉', '\uffff', ' ', ':', '{'),
@@ -19,7 +19,9 @@ const { value } = fc.letrec((tie) => ({
 }));
 
 test('knows every canonical text whose strings need no escapes', () =>
-  fc.assert(fc.property(value, (one) => expect(isPlainCanonical(canonicalJson(one))).toBe(true))));
+  fc.assert(
+    fc.property(value, (one) => expect(coveredJson(canonicalJson(one))).toBe(canonicalJson(one))),
+  ));
 
 test('takes nothing for canonical that is not', () =>
   fc.assert(
@@ -27,7 +29,7 @@ test('takes nothing for canonical that is not', () =>
       const text = canonicalJson(one);
       const where = at % (text.length + 1);
       const changed = text.slice(0, where) + put + text.slice(where + (at % 3));
-      if (!isPlainCanonical(changed)) return;
+      if (coveredJson(changed) === undefined) return;
       expect(canonicalJson(JSON.parse(changed))).toBe(changed);
     }),
     { numRuns: 2_000 },
@@ -47,5 +49,32 @@ test.each([
   ['a value that is missing', '[1,]'],
   ['half of a character', '"\ud800"'],
 ])('refuses %s', (_what, text) => {
-  expect(isPlainCanonical(text)).toBe(false);
+  expect(coveredJson(text)).toBeUndefined();
+});
+
+const HASH = 'a'.repeat(64);
+
+test.each([
+  ['a text', `{"input":{"box":"key.AAAA","sha256":"${HASH}"},"turn":1}`],
+  ['a text whose ciphertext is missing', `{"input":{"sha256":"${HASH}"},"turn":1}`],
+])('leaves of %s what its hash covers', (_what, stored) => {
+  expect(coveredJson(stored)).toBe(`{"input":{"sha256":"${HASH}"},"turn":1}`);
+});
+
+test.each(['{"box":"key.AAAA"}', '{"box":"a","text":"b"}', '{"box":{"a":1}}', '"sha256"'])(
+  'leaves all of %s, which only resembles a text',
+  (stored) => {
+    expect(coveredJson(stored)).toBe(stored);
+  },
+);
+
+test.each([
+  ['a hash that is none', `{"box":"b","sha256":"${'g'.repeat(64)}"}`],
+  ['a hash that is too short', `{"box":"b","sha256":"${'a'.repeat(63)}"}`],
+  ['another member behind the hash', `{"box":"b","sha256":"${HASH}","text":"t"}`],
+  ['a member between', `{"box":"b","salt":"s","sha256":"${HASH}"}`],
+  ['a hash beside others', `{"a":1,"sha256":"${HASH}"}`],
+  ['an escape in its ciphertext', `{"box":"b\\\\","sha256":"${HASH}"}`],
+])('leaves a text with %s to decoding', (_what, stored) => {
+  expect(coveredJson(stored)).toBeUndefined();
 });

@@ -17,7 +17,7 @@ import {
   openEvents,
   openTexts,
 } from '../../../../../shared/eventlog/encryption/openTexts.ts';
-import { withoutBoxes } from '../../../../../shared/eventlog/encryption/protectedJson.ts';
+import { withoutBoxes } from '../../../../support/builders/chainStored.ts';
 import { withCiphertexts } from '../../../../../shared/eventlog/encryption/ciphertexts.ts';
 import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import { planBatch } from '../../../../../shared/projections/plan.ts';

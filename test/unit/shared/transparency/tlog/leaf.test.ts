@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { sha256 } from '../../../../../shared/eventlog/hashChain.ts';
 import type { Checkpoint, Position } from '../../../../../shared/ports/eventStore.ts';
 import {
+  createLeafFinder,
   leafEntry,
   leafIndexOf,
   parseLeafEntry,
@@ -60,6 +61,29 @@ test('it is found with a look at one place for each halving', async () => {
   const event = { position: positionOf(9_000), hash: hashOf(9_000) };
   expect(await leafIndexOf(reader, event, 40 * TILE_WIDTH)).toBe(9_000);
   expect(reads()).toBeLessThanOrEqual(6);
+});
+
+test('leaves are found one after the other as each by itself, with one look for each bundle', async () => {
+  const count = 1_300;
+  const { reader, reads } = await logOf(count);
+  const eventAt = (index: number, hash = hashOf(index)) => ({ position: positionOf(index), hash });
+  const dense = Array.from({ length: 600 }, (_, index) => eventAt(index));
+  const sparse = [
+    eventAt(700, hashOf(11_000)),
+    ...[701, 767, 768].map((index) => eventAt(index)),
+    // Its position is before the bundle of the leaf before, and then after it.
+    eventAt(3, hashOf(800)),
+    eventAt(801),
+    eventAt(1_100, hashOf(802)),
+    ...[1_279, 1_280, 1_299, 3].map((index) => eventAt(index)),
+    eventAt(4, ''),
+  ];
+  const find = createLeafFinder(reader, count);
+  for (const event of dense) expect(await find(event)).toBe(dense.indexOf(event));
+  expect(reads()).toBeLessThanOrEqual(12);
+  for (const event of sparse)
+    expect(await find(event)).toBe(await leafIndexOf(reader, event, count));
+  expect(await find(eventAt(900))).toBe(900);
 });
 
 test('a leaf is canonical JSON, and names nobody', () => {

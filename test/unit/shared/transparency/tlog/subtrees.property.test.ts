@@ -66,3 +66,18 @@ test('a leaf that is not after the one before is neither proven nor taken', asyn
   const ended = createInclusionProver(tiles, 20);
   await expect(ended(20)).rejects.toThrow(RangeError);
 });
+
+test('of consecutive leaves each tile is read once', async () => {
+  const { tiles } = await treeOf(600);
+  const reads: string[] = [];
+  const read = (path: string) => {
+    reads.push(path);
+    return tiles.read(path);
+  };
+  const prove = createInclusionProver({ read }, 600);
+  // The first path has the roots of all that follows.
+  await prove(0);
+  reads.length = 0;
+  for (let leaf = 1; leaf < 600; leaf += 1) await prove(leaf);
+  expect(reads.length).toBeLessThanOrEqual(4);
+});
