@@ -79,24 +79,28 @@ function startWorker(workerData: TreeCheckData) {
 
 /**
  * Runs `createTreeChecker` for a tree in files on a separate thread, while the caller verifies the
- * hash chains. Callers must wait for a comparison before the next one. Rejects like
- * `createTreeChecker`, and with `store_unavailable` when the thread has ended.
+ * hash chains. Rejects like `createTreeChecker`, and with `store_unavailable` when the thread has ended.
  */
 export async function startTreeCheckThread(
   data: TreeCheckData,
 ): Promise<TreeChecker & { close: () => Promise<void> }> {
   const { ask, close } = startWorker(data);
   let size: number;
+  /** Until a fault, which ends the comparison, the tree grows by every leaf. */
+  let sizeAfterPending: number;
   try {
     ({ size } = await ask('open'));
   } catch (error) {
     await close();
     throw error;
   }
+  sizeAfterPending = size;
   return {
     size: () => size,
     async compare(leaves) {
-      const answer = await ask({ compare: textOf(leaves, size), count: leaves.length });
+      const compare = textOf(leaves, sizeAfterPending);
+      sizeAfterPending += leaves.length;
+      const answer = await ask({ compare, count: leaves.length });
       size = answer.size;
       return answer.found;
     },

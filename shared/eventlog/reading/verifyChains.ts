@@ -11,6 +11,8 @@ const BATCH_SIZE = 1_000;
  * as long, because this one also reads the log, and the other one compares the tree.
  */
 const OWN_SHARE = 0.4;
+/** Batches that are checked at once, so that neither thread waits for the other one's messages. */
+const BATCHES_IN_FLIGHT = 2;
 
 interface VerifyProgress {
   events: number;
@@ -92,6 +94,8 @@ export async function verifyChains({
   onProgress,
 }: Verification): Promise<VerificationFinding | undefined> {
   const chain = createChainChecker(store);
+  // Without another thread, a comparison must end before the next one begins.
+  const inFlight = tree?.unlikeWritten ? BATCHES_IN_FLIGHT : 1;
   let events = 0;
 
   /** The first misfit in a batch; contents from index `own` on are hashed elsewhere, and added to `linked`. */
@@ -114,6 +118,9 @@ export async function verifyChains({
     return undefined;
   }
 
+  /** Streams go on from one batch to the next. */
+  let chained: Promise<unknown> = Promise.resolve();
+
   async function checkBatch(
     batch: readonly StoredEvent[],
   ): Promise<VerificationFinding | undefined> {
@@ -125,7 +132,9 @@ export async function verifyChains({
     // This thread may fail first.
     elsewhere.catch(() => undefined);
     const linked = new Set<number>();
-    let misfit = await firstMisfit(batch, own, linked);
+    const here = chained.then(() => firstMisfit(batch, own, linked));
+    chained = here.catch(() => undefined);
+    let misfit = await here;
     const [treeFault, unlike] = await elsewhere;
     for (const at of unlike.map((index) => own + index)) {
       if (at > (misfit?.at ?? Infinity)) break;
@@ -137,30 +146,32 @@ export async function verifyChains({
     return findingOf(batch, treeFault, misfit);
   }
 
-  /** The batch that is checked while the next one is read. */
-  let running: { batch: EventBatch; result: ReturnType<typeof checkBatch> } | undefined;
-  async function finish(): Promise<VerificationFinding | undefined> {
-    if (!running) return undefined;
-    const { batch, result } = running;
-    running = undefined;
-    const finding = await result;
-    if (finding) return finding;
-    events += batch.events.length;
-    onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? after });
+  /** The batches that are checked while the next one is read, oldest first. */
+  const running: { batch: EventBatch; result: ReturnType<typeof checkBatch> }[] = [];
+  /** Waits until no more than `count` batches are being checked. */
+  async function finishUntil(count: number): Promise<VerificationFinding | undefined> {
+    while (running.length > count) {
+      const { batch, result } = running.shift()!;
+      const finding = await result;
+      if (finding) return finding;
+      events += batch.events.length;
+      onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? after });
+    }
     return undefined;
   }
 
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    const earlier = await finish();
+    const earlier = await finishUntil(inFlight - 1);
     if (earlier) return earlier;
-    running = { batch, result: checkBatch(batch.events) };
-    // It is awaited after the next read.
-    running.result.catch(() => undefined);
+    const result = checkBatch(batch.events);
+    running.push({ batch, result });
+    // It is awaited after the next reads.
+    result.catch(() => undefined);
     if (!batch.caughtUp) continue;
-    const finding = await finish();
+    const finding = await finishUntil(0);
     if (finding) return finding;
     const fault = await tree?.end();
     return fault && { fault, found: undefined };
   }
-  return finish();
+  return finishUntil(0);
 }

@@ -82,7 +82,10 @@ export interface ComparedPart {
 export interface TreeChecker {
   /** Number of leaves compared so far. */
   size: () => number;
-  /** Returns the first fault among the next events. A fault ends the comparison. */
+  /**
+   * Returns the first fault among the next events, which may be given before earlier ones were compared
+   * where there is another thread. A fault ends the comparison: later results mean nothing.
+   */
   compare: (leaves: readonly Leaf[]) => Promise<FoundFault | undefined>;
   /**
    * Hashes the contents of events on another thread, where there is one: returns the indexes of those for
