@@ -48,6 +48,14 @@ async function inThread(from = 0, heads = [{ size: LEAVES, root }]) {
   return thread;
 }
 
+/** The first fault, of comparisons that are all asked for at once. */
+async function firstFault(tree: TreeChecker, all: readonly Leaf[]) {
+  const batches = Array.from({ length: Math.ceil(all.length / 1_000) }, (_, at) => at * 1_000);
+  const results = await Promise.all(batches.map((at) => tree.compare(all.slice(at, at + 1_000))));
+  const at = results.findIndex((found) => found !== undefined);
+  return at === -1 ? {} : { batch: batches[at], found: results[at] };
+}
+
 /** What the checker says of all leaves, some at a time, and of the end. */
 async function saidBy(tree: TreeChecker, all: readonly Leaf[]) {
   for (let at = 0; at < all.length; at += 1_000) {
@@ -76,6 +84,8 @@ test.each([
   const said = await saidBy(await inThread(), change(leaves));
   expect(said).toMatchObject(due);
   expect(said).toEqual(await saidBy(await createTreeChecker({ reader, ...part }), change(leaves)));
+  const { batch, found } = said;
+  expect(await firstFault(await inThread(), change(leaves))).toEqual(found ? { batch, found } : {});
 });
 
 test('goes on in the middle, and names a checkpoint that does not fit', async () => {

@@ -48,22 +48,33 @@ async function firstOf(
   { leaves = EVENTS, heads = [] }: { leaves?: number; heads?: readonly TreeHead[] } = {},
 ): Promise<Named | undefined> {
   const store = memoryLog(changed);
-  const found = async (divided: Pick<TreeChecker, 'unlikeWritten'>) => {
-    const tree = await createTreeChecker({ reader, size: leaves, heads, from: 0 });
-    const compared = { ...tree, ...divided };
+  const found = async (divide: (tree: TreeChecker) => TreeChecker) => {
+    const tree = divide(await createTreeChecker({ reader, size: leaves, heads, from: 0 }));
     return verifyChains({
       store,
       after: undefined,
-      tree: compared,
+      tree,
       signal,
       onProgress: () => undefined,
     });
   };
-  const finding = await found({});
-  // Another thread that hashes some contents changes nothing.
+  const finding = await found((tree) => tree);
+  // Another thread that hashes some contents, and compares batches in their order, changes nothing.
   const unlikeWritten = async (events: readonly StoredEvent[]) =>
     [...events.keys()].filter((index) => !isAsWritten(events[index]!));
-  expect(await found({ unlikeWritten })).toEqual(finding);
+  const inOrder = (tree: TreeChecker): TreeChecker => {
+    let last: Promise<unknown> = Promise.resolve();
+    return {
+      ...tree,
+      unlikeWritten,
+      async compare(batch) {
+        const compared = last.then(() => tree.compare(batch));
+        last = compared.catch(() => undefined);
+        return compared;
+      },
+    };
+  };
+  expect(await found(inOrder)).toEqual(finding);
   if (!finding) return undefined;
   const { misfit, fault, found: event } = finding;
   if (misfit) return { index: Number(misfit.position), kind: 'event', reason: misfit.reason };
