@@ -16,7 +16,9 @@ import {
 import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TileReader, TreeState } from '../tileStore.ts';
-import { bundleOf, leafIndexIn } from '../tlog/leaf.ts';
+import { bundleOf, leafEntry, leafIndexIn } from '../tlog/leaf.ts';
+import { readEntries } from '../tlog/readTiles.ts';
+import { TILE_WIDTH } from '../tlog/tiles.ts';
 import { cachedTree, type TreeFiles } from './cachedTree.ts';
 import { createSignedLeaves } from './signedLeaves.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
@@ -131,6 +133,8 @@ export function createLeafComparison(
   let state: TreeState = { size: 0, checkpoint: undefined };
   let stateAt = -Infinity;
   let refreshing: Promise<TreeState> | undefined;
+  /** The end of the tree that was found to be its last leaf. */
+  let checkedEnd: TreeState['checkpoint'];
   /** The comparison that failed because the tree has lost a part, and why. */
   let lost: { reason: string; again: () => Promise<unknown> } | undefined;
 
@@ -198,16 +202,35 @@ export function createLeafComparison(
     return checkpoint;
   }
 
+  /**
+   * True if the tree has a leaf of the event, by its state. Throws `proof_invalid` where the state does
+   * not name the event of the last leaf: one that named an earlier event would hide later ones.
+   */
+  async function isCovered({ position }: StoredEvent): Promise<boolean> {
+    const { size, checkpoint } = state;
+    if (!checkpoint) return false;
+    if (position <= checkpoint.position) return true;
+    if (checkedEnd === checkpoint) return false;
+    const index = size - 1;
+    const entries = await readEntries(tree, Math.floor(index / TILE_WIDTH), size);
+    if (!leafEntry(checkpoint.event_hash, index).equals(entries[index % TILE_WIDTH]!))
+      throw proofInvalidError(
+        `The state of the transparency log names the event ${checkpoint.event_id}, which is not that of its last leaf. Put its files back from a backup.`,
+      );
+    checkedEnd = checkpoint;
+    return false;
+  }
+
   /** Throws as long as a comparison of the event has to wait for a part of the tree. */
   async function requireBundle(event: StoredEvent): Promise<void> {
-    const end = await endOfTree();
-    if (end && event.position <= end.position) await bundleFor(tiles, event);
+    await endOfTree();
+    if (await isCovered(event)) await bundleFor(tiles, event);
   }
 
   /** Looks again at what seems not to fit. */
   async function fitAgain(event: StoredEvent): Promise<string> {
-    const end = await endOfTree();
-    return end && event.position <= end.position ? fitOf(tiles, event) : FITS;
+    await endOfTree();
+    return (await isCovered(event)) ? fitOf(tiles, event) : FITS;
   }
 
   /**
@@ -233,8 +256,8 @@ export function createLeafComparison(
   ): Promise<{ flaw?: StreamFlaw; compared?: StoredEvent }> {
     let compared: StoredEvent | undefined;
     for (const event of events) {
-      const { checkpoint } = await stateFor(event);
-      if (!checkpoint || event.position > checkpoint.position) break;
+      await stateFor(event);
+      if (!(await isCovered(event))) break;
       if ((await fitOf(tree, event)) === FITS) compared = event;
       else {
         const fit = await fitAgain(event);

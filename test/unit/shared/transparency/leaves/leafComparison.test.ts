@@ -21,6 +21,8 @@ let reads: number;
 let failure: Error | undefined;
 /** Leaves of the tree, which may be fewer than the events of the log. */
 let size: number;
+/** The event that the state of the tree names, if it is not that of the last leaf. */
+let named: number | undefined;
 /** What the log has at the end of the tree, if it is another event. */
 let atEnd: StoredEvent | undefined;
 
@@ -31,6 +33,7 @@ beforeEach(() => {
   reads = 0;
   failure = undefined;
   atEnd = undefined;
+  named = undefined;
   size = 5;
 });
 
@@ -48,7 +51,6 @@ async function compared(events = genuine): Promise<LeafComparison> {
   for (const [index, event] of events.slice(0, size).entries())
     edge.append(leafEntry(recordedHash(event), index));
   files.write(edge.takeFiles());
-  const last = events[size - 1];
   const tiles: TileReader = {
     async read(path) {
       reads += 1;
@@ -57,15 +59,16 @@ async function compared(events = genuine): Promise<LeafComparison> {
     },
     readCheckpoint: async () => undefined,
     beforeBundle: async () => undefined,
-    state: async () => ({
-      size,
-      checkpoint: last && {
+    async state() {
+      const last = events[named ?? size - 1];
+      const of = last && {
         log_id: 'log',
         position: last.position,
         event_id: last.id,
         event_hash: recordedHash(last),
-      },
-    }),
+      };
+      return { size, checkpoint: of };
+    },
   };
   const eventAt = async (position: string) =>
     atEnd ?? log.find((event) => event.position === position);
@@ -170,6 +173,13 @@ async function expectLost(comparison: LeafComparison, reason: string, mend: () =
   await nextTurn();
   expect(comparison.trouble()).toBeUndefined();
 }
+
+test('takes nothing beyond a state that names an earlier event than the last leaf', async () => {
+  named = 2;
+  log = rewritten(4);
+  const reason = `The state of the transparency log names the event ${genuine[2]!.id}, which is not that of its last leaf. Put its files back from a backup.`;
+  await expectLost(await compared(), reason, () => (named = undefined));
+});
 
 test('takes nothing while the index of bundles is lost', async () => {
   const write = streamsWriter();
