@@ -1,4 +1,4 @@
-/** JSON files that options name. */
+/** Reads JSON files named in options. */
 import type { ValidateFunction } from 'ajv';
 import { TurnlogError, type ErrorDetail } from '../../shared/lib/errors/turnlogError.ts';
 import { problemsOf, type ProblemMessages } from '../../shared/lib/validation/validation.ts';

@@ -32,7 +32,7 @@ type Builder = Pick<
   | 'Unsafe'
 > & { Record: StringRecord };
 
-/** As TypeBox does, the mark is not enumerable: no document shows it, and no copy keeps it. */
+/** As in TypeBox, the mark is not enumerable, so documents and copies do not contain it. */
 const MARK = '~optional';
 
 const isOptional = (schema: object): boolean => MARK in schema;

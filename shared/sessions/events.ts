@@ -281,9 +281,9 @@ export type SessionEvent = EventOf<(typeof sessionEventSchemas)[number]>;
 const BESIDE_TURNS = ['session.described.v1'] as const;
 
 /**
- * True for an event that belongs to no turn and to no prompt: it changes what the session's row says
- * of the session, whose texts are open there. Any number of them may stand between two turns. They
- * name the last turn, except in early releases.
+ * True for an event that belongs to no turn and to no prompt: it changes columns of the
+ * session's row. Any number of them may stand between two turns. They name the last turn, except in
+ * early releases.
  */
 export const isBesideTurns = <Event extends { type: string }>(
   event: Event,

@@ -74,11 +74,13 @@ describe('dependencies', () => {
     expect(Object.keys(dependencies).filter((name) => !KNOWN_LIBRARIES.has(name))).toEqual([]);
   });
 
-  test('on TypeBox are on its types alone: it is not installed where the service runs', () => {
+  test('on TypeBox are on its types alone, because it is a development dependency', () => {
     const loading = ['services', 'shared', 'infra', 'examples']
       .flatMap((folder) => projectFiles(folder))
       .filter((path) => path.endsWith('.ts'))
-      .filter((path) => /\bimport (?!type )[^;]*from 'typebox|import\('typebox/.test(textOf(path)));
+      .filter((path) =>
+        /\b(?:import|export) (?!type )[^;]*from ['"]typebox|\(['"]typebox/.test(textOf(path)),
+      );
     expect(loading).toEqual([]);
   });
 

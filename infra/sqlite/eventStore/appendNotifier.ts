@@ -10,9 +10,9 @@ const POLL_MS = 200;
 const SHARED = 'turnlog: number of appends';
 
 /**
- * Counts the appends of this process, to whatever log. Threads inherit it from the one that started
- * them. (A BroadcastChannel would do, but its messages are events of the web, for which Node loads all
- * of its own undici: 10 MB in each thread.)
+ * Counts the appends of this process, to any log. Threads inherit it from the thread that started them,
+ * which must have loaded this module before: a thread that does not only polls. (With the messages of a
+ * BroadcastChannel, each thread loads Node's own undici: 6 MB in all.)
  */
 function appendCounter(): Int32Array {
   const shared = getEnvironmentData(SHARED) as SharedArrayBuffer | undefined;
@@ -41,7 +41,10 @@ export function subscribeToAppends(): AppendNotifications {
   const wakeAll = (): void => waiters.forEach((wake) => wake());
   let closed = false;
 
-  /** Waits for the next append before it wakes those who read the log: they miss none. */
+  /**
+   * Arms the next wait before it wakes readers, so that they miss no append in between. After `close` it
+   * ends with the next append.
+   */
   async function listen(): Promise<void> {
     for (let next = nextAppend(); ;) {
       await next;

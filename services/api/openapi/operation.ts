@@ -2,7 +2,7 @@ import type { TSchema } from 'typebox';
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { bodyMediaTypes } from '../http/middleware/jsonBody.ts';
 import type { Route } from '../http/route.ts';
-import { CommonQuery } from './commonSchemas.ts';
+import { CommonQuery, envelopeSchema } from './commonSchemas.ts';
 import type { Api } from '../http/feature.ts';
 import { failureResponses } from './failures.ts';
 import {
@@ -15,7 +15,6 @@ import {
   idempotencyReplayedHeader,
   visibleHeader,
 } from './headers.ts';
-import { envelopeSchema } from './commonSchemas.ts';
 import { addSchema, type SchemaCollection } from './jsonSchema.ts';
 
 const jsonContent = (schema: object) => ({ 'application/json': { schema } });

@@ -1,8 +1,7 @@
 import type { TSchema } from 'typebox';
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { TURN_POSITION_PATTERN } from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import { Failure, SessionId } from '../openapi/commonSchemas.ts';
-import { envelopeSchema } from '../openapi/commonSchemas.ts';
+import { envelopeSchema, Failure, SessionId } from '../openapi/commonSchemas.ts';
 import { RunResult } from '../runs/schemas.ts';
 import { ToolCall, turnNumber } from './schemas.ts';
 

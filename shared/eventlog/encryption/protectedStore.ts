@@ -1,4 +1,3 @@
-import { isBesideTurns } from '../../sessions/events.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { Keyring, ReadingKeys } from './keyring.ts';
@@ -59,9 +58,11 @@ export const withOpenTexts = <Log extends Followed>(log: Log, keys: KeysToOpen):
 /** The stream kinds whose rows hold encrypted texts, like the log. */
 const CLOSED_IN_ROWS = ['replay', 'session', 'webhook'];
 
-/** What is beside the turns of sessions stands open in rows: lists show and search it. */
-const staysClosedInRows = (event: StoredEvent): boolean =>
-  CLOSED_IN_ROWS.includes(streamKind(event.stream)) && !isBesideTurns(event);
+/** Titles and labels of sessions are not encrypted in rows, because lists show and search them. */
+const OPEN_IN_ROWS = ['session.described.v1'];
+
+const staysClosedInRows = ({ stream, type }: StoredEvent): boolean =>
+  CLOSED_IN_ROWS.includes(streamKind(stream)) && !OPEN_IN_ROWS.includes(type);
 
 /**
  * The log as the projector reads it: the texts of sessions and webhooks stay encrypted

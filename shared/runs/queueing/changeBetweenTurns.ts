@@ -34,10 +34,8 @@ interface SessionToChange extends LoadedSession {
   row: SessionRow;
 }
 
-/** The command that changes a session; undefined for none. Called again after a conflict. */
-type SessionCommandFor = (
-  session: SessionToChange,
-) => Promise<SessionCommand | undefined> | SessionCommand | undefined;
+/** The command that changes a session. Called again after a conflict. */
+type SessionCommandFor = (session: SessionToChange) => Promise<SessionCommand>;
 
 interface ChangeRequest {
   actor: Actor;
@@ -63,8 +61,7 @@ function change(
   const authoredFor = async (session: SessionToChange) => {
     // The stream is damaged, or a node of the cluster lags behind.
     if (session.state.status === 'none') return undefined;
-    const command = await commandFor(session);
-    return command && { author: authorOf(actor), command };
+    return { author: authorOf(actor), command: await commandFor(session) };
   };
   const limit = { ...bounds, limitError: sessionBusy };
   return readUntilComplete(

@@ -18,6 +18,7 @@ const LOST = 'The transparency log has no tile.';
 let genuine: StoredEvent[];
 let log: StoredEvent[];
 let reads: number;
+let stateReads: number;
 let failure: Error | undefined;
 /** Leaves of the tree, which may be fewer than the events of the log. */
 let size: number;
@@ -31,6 +32,7 @@ beforeEach(() => {
   genuine = placed(Array.from({ length: 5 }, (_, at) => write(STREAM, { at })));
   log = genuine;
   reads = 0;
+  stateReads = 0;
   failure = undefined;
   atEnd = undefined;
   named = undefined;
@@ -60,6 +62,7 @@ async function compared(events = genuine): Promise<LeafComparison> {
     readCheckpoint: async () => undefined,
     beforeBundle: async () => undefined,
     async state() {
+      stateReads += 1;
       const last = events[named ?? size - 1];
       const of = last && {
         log_id: 'log',
@@ -81,6 +84,13 @@ test('takes events that fit their leaves, and reads a bundle once', async () => 
   expect(await comparison.findFlaw(genuine)).toBeUndefined();
   expect(await comparison.findFlaw(genuine.slice(1, 3))).toBeUndefined();
   expect(reads).toBe(1);
+});
+
+test('readers that find the size of the tree outdated share one read of it', async () => {
+  const comparison = await compared();
+  const flaws = [1, 2, 3].map((from) => comparison.findFlaw(genuine.slice(from)));
+  expect(await Promise.all(flaws)).toEqual([undefined, undefined, undefined]);
+  expect(stateReads).toBe(1);
 });
 
 test('names the first event that was rewritten with its chain', async () => {
