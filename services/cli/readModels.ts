@@ -20,7 +20,7 @@ const describeStep = ({ step, rows, differing }: VerificationProgress): string =
 
 const NO_ROWS = { rows: 0, differing: 0, first: [] };
 const FORGED_LOG =
-  'No rows were compared: put the log back first. Read models that are rebuilt from it would say what was changed.';
+  'No rows were compared. Restore the log first: read models rebuilt from a changed log repeat its changes.';
 
 /** The comparison of the log with its transparency log, and why there is none. */
 async function verifyLogOfRows(

@@ -197,7 +197,7 @@ export function createLeafComparison(
     const { checkpoint } = await refresh();
     if (checkpoint && (await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id)
       throw proofInvalidError(
-        `The transparency log ends with the event ${checkpoint.event_id} at ${checkpoint.position}, which the event log does not have there. Put the right ones back.`,
+        `The transparency log ends with the event ${checkpoint.event_id} at ${checkpoint.position}, which the event log does not have there. Restore both from one backup.`,
       );
     return checkpoint;
   }

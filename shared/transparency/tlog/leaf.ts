@@ -44,7 +44,7 @@ export async function bundleOf(
     const before = await reader.beforeBundle(middle);
     if (!before)
       throw proofInvalidError(
-        `The transparency log does not know where bundle ${middle} begins: what it keeps of that is damaged. A running server reads it again from the log.`,
+        `The transparency log does not know where bundle ${middle} begins: its index of bundles is damaged. A running server rebuilds it from the log.`,
       );
     if (before.position < position) first = middle;
     else last = middle - 1;

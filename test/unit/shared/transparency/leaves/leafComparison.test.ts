@@ -206,7 +206,7 @@ test('takes nothing that does not fit while the log has another event at the end
   log = rewritten(2);
   atEnd = genuine[0]!;
   const end = genuine[4]!;
-  const reason = `The transparency log ends with the event ${end.id} at ${end.position}, which the event log does not have there. Put the right ones back.`;
+  const reason = `The transparency log ends with the event ${end.id} at ${end.position}, which the event log does not have there. Restore both from one backup.`;
   const comparison = await compared();
   comparison.appended(STREAM, 3, genuine.slice(0, 4));
   const known = comparison.newestKnown(STREAM);
