@@ -141,8 +141,9 @@ export async function startTestService(
       CONSOLE: process.env['TURNLOG_TEST_CONSOLE'] ?? 'off',
       ...PATIENT,
       ...testStoreEnv(),
-      // Services with data folders of their own share that log, and each signs a tree of its own.
-      ...(onEventStoreDb() && { LOG_ORIGIN: basename(folder) }),
+      // Services that share a log sign one tree in their database, and else one each in their data folders.
+      ...(onEventStoreDb() &&
+        !('DATABASE_URL' in testStoreEnv()) && { LOG_ORIGIN: basename(folder) }),
       ...more,
     });
   const start = (more: Record<string, string>): Promise<RunningService> => {
