@@ -160,18 +160,25 @@ export async function verifyChains({
     return undefined;
   }
 
-  for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    const earlier = await finishUntil(inFlight - 1);
-    if (earlier) return earlier;
-    const result = checkBatch(batch.events);
-    running.push({ batch, result });
-    // It is awaited after the next reads.
-    result.catch(() => undefined);
-    if (!batch.caughtUp) continue;
+  try {
+    for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
+      const earlier = await finishUntil(inFlight - 1);
+      if (earlier) return earlier;
+      const result = checkBatch(batch.events);
+      running.push({ batch, result });
+      // It is awaited after the next reads.
+      result.catch(() => undefined);
+      if (!batch.caughtUp) continue;
+      const finding = await finishUntil(0);
+      if (finding) return finding;
+      const fault = await tree?.end();
+      return fault && { fault, found: undefined };
+    }
+  } catch (error) {
+    // What earlier batches have shown counts, although the next one can't be read.
     const finding = await finishUntil(0);
     if (finding) return finding;
-    const fault = await tree?.end();
-    return fault && { fault, found: undefined };
+    throw error;
   }
   return finishUntil(0);
 }

@@ -30,6 +30,8 @@ const REPEATED_OF_STEP = 4;
  */
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = MIB;
+/** Events of such a part that are compared with their leaves. All are before a row is called damaged. */
+const COMPARED_OF_PAGE = 16;
 /** How long read models may be behind the log before a row that differs is passed over. */
 const SHOWN_MS = 2_000;
 
@@ -67,17 +69,34 @@ export interface RowSampler {
   sample(): Promise<void>;
 }
 
-/** The streams of a source, whose events fit their leaves. Rejects with `stream_damaged` (recorded). */
-const readFitting =
-  (source: StreamSource): ProtectedStore['readStream'] =>
-  async (stream, page) => {
-    const events = await source.store.readStream(stream, page);
-    const flaw = await source.store.leaves?.findFlaw(events);
-    if (flaw) throw await reportDamage(source, stream, flaw);
-    const [first, last] = [events[0], events.at(-1)];
-    if (first && last) source.damaged.clear(stream, { from: first.revision, to: last.revision });
-    return events;
-  };
+type Store = Pick<ProtectedStore, 'keys' | 'readStream'>;
+
+/**
+ * Reads the streams of a source. Every event of a page fits its leaf, or a few of them do at a random
+ * place: comparing one may take a millisecond. Rejects with `stream_damaged` (recorded).
+ */
+function createFittingReader(source: StreamSource) {
+  // Other readers find more than this comparison, which must not clear what they recorded.
+  const recorded = new Set<string>();
+
+  return (isComplete: boolean): ProtectedStore['readStream'] =>
+    async (stream, page) => {
+      const events = await source.store.readStream(stream, page);
+      const isWhole = isComplete || recorded.has(stream);
+      const count = isWhole ? events.length : Math.min(events.length, COMPARED_OF_PAGE);
+      const from = Math.floor(Math.random() * (events.length - count + 1));
+      const flaw = await source.store.leaves?.findFlaw(events.slice(from, from + count));
+      if (flaw) {
+        recorded.add(stream);
+        throw await reportDamage(source, stream, flaw);
+      }
+      const [first, last] = [events[0], events.at(-1)];
+      if (!first || !last || !recorded.has(stream)) return events;
+      source.damaged.clear(stream, { from: first.revision, to: last.revision });
+      if (!source.damaged.has(stream)) recorded.delete(stream);
+      return events;
+    };
+}
 
 /**
  * Continues a comparison. Resolves with true if it has more to read. Ignores a stream that can't be
@@ -106,7 +125,9 @@ export function createRowSampler({
 }: Sampling): RowSampler {
   const { keys } = source.store;
   // Rows that were made from rewritten events would say what those say.
-  const store = { keys, readStream: readFitting(source) };
+  const readerOf = createFittingReader(source);
+  const sampled = { keys, readStream: readerOf(false) };
+  const complete = { keys, readStream: readerOf(true) };
   const cursors = new Map<SampledTable, KeyValues>();
   let turn = 0;
   /** The comparison of a row whose stream is too long for one step. */
@@ -121,7 +142,7 @@ export function createRowSampler({
   /** Reads on up to a revision, and yields after each part but the last. */
   async function* readUpTo(
     stream: string,
-    { state, upTo, id }: { state: StreamRows; upTo: number; id: string },
+    { state, upTo, id, store }: { state: StreamRows; upTo: number; id: string; store: Store },
   ): AsyncGenerator<void, void> {
     for (;;) {
       const next = state.revision + 1;
@@ -138,25 +159,25 @@ export function createRowSampler({
     const ended = rows.turns.get(id);
     const session = ended && rows.sessions.get(ended.session_id);
     if (!session || ended.end_position === null) return undefined;
-    return createWordRows(store.keys)({ ...ended, account_id: session.account_id });
+    return createWordRows(keys)({ ...ended, account_id: session.account_id });
   }
 
   /**
    * How a row differs from the log, with the end of its stream and the revision that the row has
    * there; undefined when it does not.
    */
-  async function* differenceOf(table: SampledTable, row: AnyRow) {
+  async function* differenceOf(table: SampledTable, row: AnyRow, store: Store) {
     const { revision } = row as { revision: number };
     const stream = STREAM_OF[table](row);
     const id = rowId(keyOf(table, row) as Parameters<typeof rowId>[0]);
     const state = noRows();
-    yield* readUpTo(stream, { state, upTo: revision, id });
+    yield* readUpTo(stream, { state, upTo: revision, id, store });
     if (state.parked) return undefined;
     if (state.revision < revision) return { column: 'revision', position: state.position };
     const then = await (table === 'turn_words' ? wordsIn(state, id) : state.rows[table].get(id));
     if (then === 'unknown') return undefined;
     const column = then ? differingColumn(then, row) : 'unrecorded';
-    yield* readUpTo(stream, { state, upTo: Infinity, id });
+    yield* readUpTo(stream, { state, upTo: Infinity, id, store });
     const { position } = state;
     const latest = state.rows[table === 'turn_words' ? 'turns' : table].get(id)?.revision;
     if (column !== undefined) return { column, position, latest };
@@ -173,7 +194,7 @@ export function createRowSampler({
     const session = await readModels.findRow('sessions', [ended.session_id]);
     if (!session || (await readModels.findRow('turn_words', key))) return false;
     const account_id = session['account_id'] as string;
-    const words = await createWordRows(store.keys)({ ...ended, account_id });
+    const words = await createWordRows(keys)({ ...ended, account_id });
     return words !== null && words !== 'unknown';
   }
 
@@ -189,7 +210,7 @@ export function createRowSampler({
   async function* compare(table: SampledTable, row: AnyRow): AsyncGenerator<void, void> {
     const key = keyOf(table, row);
     const place: Pick<DamagedRow, 'table' | 'key'> = { table, key: key.join('/') };
-    const first = yield* differenceOf(table, row);
+    const first = yield* differenceOf(table, row, sampled);
     if (!first) {
       damaged.clear(place);
       if (table === 'turns') await lookForWords(key);
@@ -198,7 +219,7 @@ export function createRowSampler({
     if (first.position === undefined) await sleep(SHOWN_MS, undefined, { ref: false });
     else if (!(await readModels.untilShown(first.position, SHOWN_MS))) return;
     const again = await readModels.findRow(table, key);
-    const second = again && (yield* differenceOf(table, again));
+    const second = again && (yield* differenceOf(table, again, complete));
     // The row of a stream that events are appended to meanwhile is behind it again.
     const isBehind = second?.column === 'revision' && second.latest !== undefined;
     const hasAdvanced = isBehind && (again!.revision as number) >= (first.latest ?? Infinity);

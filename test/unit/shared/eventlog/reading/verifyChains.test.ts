@@ -37,9 +37,9 @@ function slowTree(faults: Readonly<Record<number, FoundFault>> = {}) {
   return tree;
 }
 
-const verify = (events: readonly StoredEvent[], tree: TreeChecker) =>
+const verify = (events: readonly StoredEvent[], tree: TreeChecker, store = memoryLog(events)) =>
   verifyChains({
-    store: memoryLog(events),
+    store,
     after: undefined,
     tree,
     signal: new AbortController().signal,
@@ -77,3 +77,24 @@ test.each([10, 90])('the first of two batches with a finding is told, at event %
   const later = changedAt(BATCH + at);
   expect(await verify(later, slowTree({ 0: faultAt(5) }))).toMatchObject({ found: log[5] });
 });
+
+test.each([1, 2])(
+  'a read that fails after %d batches hides no finding before it',
+  async (batches) => {
+    const failing = (events: readonly StoredEvent[]): ReturnType<typeof memoryLog> => ({
+      ...memoryLog(events),
+      async *subscribe(options) {
+        let left = batches;
+        for await (const batch of memoryLog(events).subscribe(options)) {
+          if (left-- === 0) throw new Error('the disk fails');
+          yield batch;
+        }
+      },
+    });
+    const changed = changedAt(10);
+    expect(await verify(changed, slowTree(), failing(changed))).toMatchObject({
+      misfit: { id: log[10]!.id },
+    });
+    await expect(verify(log, slowTree(), failing(log))).rejects.toThrow('the disk fails');
+  },
+);
