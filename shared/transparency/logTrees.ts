@@ -84,7 +84,7 @@ export function lastDeclaredOrigin({
   treeId,
 }: Pick<LogTrees, 'declared' | 'treeId'>): string | undefined {
   const current = [...declared].filter(([origin]) => origin.endsWith(`/${treeId}`));
-  const byPosition = current.sort(([, a], [, b]) => (a.position < b.position ? -1 : 1));
+  const byPosition = current.toSorted(([, a], [, b]) => (a.position < b.position ? -1 : 1));
   return byPosition.at(-1)?.[0];
 }
 
