@@ -4,6 +4,7 @@ import { REBUILD_ADVICE } from '../../shared/readModels/integrity/damagedRows.ts
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { migrateDatabase } from '../compose/replica/postgres.ts';
+import { readLogTrees } from '../../shared/transparency/logTrees.ts';
 import { verifyOwnLog } from './audit/verify.ts';
 import type { CliContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
@@ -22,15 +23,21 @@ const NO_ROWS = { rows: 0, differing: 0, first: [] };
 const FORGED_LOG =
   'No rows were compared. Restore the log first: read models rebuilt from a changed log repeat its changes.';
 
-/** The comparison of the log with its transparency log, and why there is none. */
-async function verifyLogOfRows(
-  context: CliContext,
-): Promise<Awaited<ReturnType<typeof verifyOwnLog>> & { trouble?: string }> {
+/**
+ * The comparison of the log with its transparency log, and why there is none. `isOwed` is true without
+ * one where the log declares that it was signed.
+ */
+async function verifyLogOfRows(context: CliContext): Promise<{
+  log: Awaited<ReturnType<typeof verifyOwnLog>> & { trouble?: string };
+  isOwed: boolean;
+}> {
   try {
-    return await verifyOwnLog(context);
+    return { log: await verifyOwnLog(context), isOwed: false };
   } catch (error) {
     if (!isTurnlogError(error, 'configuration_invalid')) throw error;
-    return { complete: true, events: 0, leaves: null, misfit: null, trouble: error.message };
+    const trees = await readLogTrees(context.operator.store);
+    const log = { complete: true, events: 0, leaves: null, misfit: null, trouble: error.message };
+    return { log, isOwed: trees?.declared.size !== 0 };
   }
 }
 
@@ -45,7 +52,8 @@ function addVerifyCommand(projections: Command, run: WithOperator): void {
       run(async (context) => {
         const { operator, output, progress, signal, exitWith } = context;
         let last = '';
-        const { complete: isLogRead, ...log } = await verifyLogOfRows(context);
+        const { log: compared, isOwed } = await verifyLogOfRows(context);
+        const { complete: isLogRead, ...log } = compared;
         if (log.misfit !== null) {
           output.show({ complete: true, ...NO_ROWS, log }, log.misfit, FORGED_LOG);
           return exitWith(EXIT.failed);
@@ -76,7 +84,7 @@ function addVerifyCommand(projections: Command, run: WithOperator): void {
             ? `The log itself was not compared with a transparency log${log.trouble === undefined ? '' : `: ${log.trouble}`}. \`audit verify\` says more.`
             : `The log fits its transparency log of ${log.leaves} leaves.`,
         );
-        if (differing > 0) exitWith(EXIT.failed);
+        if (differing > 0 || isOwed) exitWith(EXIT.failed);
         if (!complete) exitWith(EXIT.interrupted);
       }),
     );

@@ -78,6 +78,16 @@ export async function readLogTrees(
   return { identity: found.identity, treeId, earlierIds, sameLeafIds, declared, damage };
 }
 
+/** The origin of the newest declaration of a tree with the current id; undefined if there is none. */
+export function lastDeclaredOrigin({
+  declared,
+  treeId,
+}: Pick<LogTrees, 'declared' | 'treeId'>): string | undefined {
+  const current = [...declared].filter(([origin]) => origin.endsWith(`/${treeId}`));
+  const byPosition = current.toSorted(([, a], [, b]) => (a.position < b.position ? -1 : 1));
+  return byPosition.at(-1)?.[0];
+}
+
 /** Why a declared tree without a checkpoint is not begun again, and what to do. */
 export const missingTreeSentence = (origin: string): string =>
   `The transparency log ${origin} is missing: the event log declares that it was signed, and there is no checkpoint of it. Start with the DATA_DIR, or the DATABASE_URL, that has it. If another server keeps using that one, give this one another LOG_ORIGIN. If it is gone, put its files back from a backup. If there is none, declare another tree: npm run cli -- audit declare-tree --reason <text>.`;

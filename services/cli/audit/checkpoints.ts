@@ -18,16 +18,19 @@ interface LogKeys {
   declared: readonly string[] | undefined;
 }
 
-/** Reads the keys of the log. Throws `configuration_invalid` for an empty log or without a key file. */
-export async function readVkeys({
-  signing,
-  store,
-}: Pick<Operator, 'signing' | 'store'>): Promise<LogKeys> {
+/**
+ * Reads the keys of the tree of an origin, by default of the configured one. Throws
+ * `configuration_invalid` for an empty log or without a key file.
+ */
+export async function readVkeys(
+  { signing, store }: Pick<Operator, 'signing' | 'store'>,
+  ofOrigin?: string,
+): Promise<LogKeys> {
   const { origin: name, keys } = signing();
   const trees = await readLogTrees(store);
   if (!trees)
     throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
-  const origin = `${name}/${trees.treeId}`;
+  const origin = ofOrigin ?? `${name}/${trees.treeId}`;
   const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
   return { origin, vkeys, declared: trees.declared.get(origin)?.vkeys };
 }

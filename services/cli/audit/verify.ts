@@ -1,6 +1,7 @@
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import type { Comparison } from '../../../shared/transparency/kept/compareTree.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
 import { verifyChains, type ChainMismatch } from '../../../shared/eventlog/reading/verifyChains.ts';
 import {
@@ -101,6 +102,16 @@ const continueCommand = (options: VerifyOptions): string =>
     return value === true ? `${command} --${name}` : `${command} --${name} ${value}`;
   }, 'Go on with: audit verify');
 
+/** Where a verification continues: at the last leaf, if it was interrupted among newer events. */
+export function continuePosition(
+  tree: ({ checker: Pick<TreeChecker, 'size'> } & Pick<ComparedTree, 'last' | 'size'>) | undefined,
+  { complete, position }: Pick<Verified, 'complete' | 'position'>,
+): Position | undefined {
+  if (complete || position === undefined || !tree?.last) return position;
+  const { position: end } = tree.last;
+  return tree.checker.size() > tree.size && end < position ? end : position;
+}
+
 /** Verifies every hash chain and the transparency log until the signal aborts, and shows the progress. */
 async function verifyAll(
   context: CliContext,
@@ -139,14 +150,15 @@ interface LogVerdict {
 }
 
 /**
- * Verifies every hash chain, and compares the log with its transparency log where there is one. Throws
- * `configuration_invalid` where the key that signs it is not known here.
+ * Verifies every hash chain, and compares the log with its transparency log where there is one, and
+ * that with witnesses and kept checkpoints. Throws `configuration_invalid` where the key that signs it is not known here.
  */
 export async function verifyOwnLog(context: CliContext): Promise<LogVerdict> {
+  const { refusal = null } = await context.operator.compareWithOutside(context.signal);
   const tree = await openComparedTree(context, {});
   const verified = await verifyAll(context, {}, tree);
   const { complete, events, misfit, fault } = verified;
-  const [sentence = null] = misfit || fault ? verdictLines(verified) : [];
+  const [sentence = null] = misfit || fault ? verdictLines(verified) : [refusal ?? tree?.missing];
   return { complete, events, leaves: tree?.size ?? null, misfit: sentence };
 }
 
@@ -232,10 +244,12 @@ export async function verifyEverything(
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePositionInLog(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
-  const outside = await operator.compareWithOutside(signal);
+  const found = await operator.compareWithOutside(signal);
   const tree = await openComparedTree(context, options);
+  const outside = { ...found, refusal: found.refusal ?? tree?.missing };
   const verified = await verifyAll(context, options, tree);
-  const { misfit = null, fault = null, complete, events, position = null } = verified;
+  const { misfit = null, fault = null, complete, events } = verified;
+  const position = continuePosition(tree, verified) ?? null;
   const rest = { ...options, ...(position !== null && { after: position }) };
   progress.end(
     complete

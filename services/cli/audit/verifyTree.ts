@@ -1,6 +1,12 @@
 import { isTurnlogError, proofInvalidError } from '../../../shared/lib/errors/turnlogError.ts';
+import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import {
+  lastDeclaredOrigin,
+  missingTreeSentence,
+  readLogTrees,
+} from '../../../shared/transparency/logTrees.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import { nameChange } from '../../../shared/transparency/proof/nameChange.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
@@ -23,11 +29,38 @@ export interface ComparedTree {
   reader: TileReader;
   /** The number of leaves at the start of the verification. */
   size: number;
+  /** The event of the last leaf, as the tree's state says it, which is not signed. */
+  last: Checkpoint | undefined;
   checker: TreeChecker;
   /** The checkpoint that the operator named. */
   given: TreeHead | undefined;
   /** The fault of the newest checkpoint. */
   fault: TreeFault | undefined;
+  /** Why the tree is not compared, in a sentence: the log declares it, and it has no checkpoint. */
+  missing: string | undefined;
+}
+
+/** The tree that the event log names. */
+interface OwnTree {
+  /** Undefined if the log names none: then the tree that was opened last is read. */
+  origin: string | undefined;
+  isDeclared: boolean;
+}
+
+/**
+ * Finds the tree of the log. What the store says of which tree was opened last is not signed, so the
+ * configured name and the declarations in the log decide. A name that the log does not declare is
+ * that of another deployment, unless a tree was begun under it.
+ */
+async function findOwnTree({ operator, env }: CliContext): Promise<OwnTree> {
+  const trees = await readLogTrees(operator.store);
+  if (!trees) return { origin: undefined, isDeclared: false };
+  const configured = `${parseConfig(env).LOG_ORIGIN}/${trees.treeId}`;
+  const newest = lastDeclaredOrigin(trees);
+  const isConfigured =
+    trees.declared.has(configured) ||
+    (await (await operator.treeOf(configured)).readCheckpoint()) !== undefined;
+  return { origin: isConfigured ? configured : newest, isDeclared: newest !== undefined };
 }
 
 /** The keys of the newest checkpoint, and those of them that the log declares, if it does. */
@@ -36,19 +69,24 @@ interface KnownKeys {
   declared: readonly string[] | undefined;
 }
 
+const NO_KEYS = { own: { keys: [], declared: undefined }, ofFile: [] };
+
 /**
  * The keys of the newest checkpoint and of the one in a file. A given vkey is the one of the file, which
  * may be of an earlier tree; without a file it is that of the newest one.
  */
 async function readKeys(
   { operator }: CliContext,
-  vkey: string | undefined,
-  hasFile: boolean,
+  {
+    vkey,
+    hasFile,
+    origin,
+  }: { vkey: string | undefined; hasFile: boolean; origin: string | undefined },
 ): Promise<{ own: KnownKeys; ofFile: readonly NoteKey[] }> {
   const given = vkey === undefined ? undefined : [parseVkey(vkey)];
   if (given && !hasFile) return { own: { keys: given, declared: undefined }, ofFile: given };
   try {
-    const { vkeys, declared } = await readVkeys(operator);
+    const { vkeys, declared } = await readVkeys(operator, origin);
     const keys = vkeys.map(parseVkey);
     return { own: { keys, declared }, ofFile: given ?? keys };
   } catch (error) {
@@ -88,31 +126,35 @@ async function leafAfter(
   return index === undefined ? undefined : index + 1;
 }
 
-/**
- * Opens the transparency log for a comparison; undefined if there is neither one nor a checkpoint, or
- * if the verification continues from an event without a leaf.
- */
+/** Opens the transparency log for a comparison; undefined if there is neither one nor a checkpoint. */
 export async function openComparedTree(
   context: CliContext,
   { after, checkpoint: file, vkey }: TreeOptions,
 ): Promise<ComparedTree | undefined> {
-  const reader = await context.operator.tiles();
+  const { operator } = context;
+  const { origin, isDeclared } = await findOwnTree(context);
+  const reader = await (origin === undefined ? operator.tiles() : operator.treeOf(origin));
   // In this order: a running server may sign a larger tree meanwhile.
   const newest = await reader.readCheckpoint();
   const { size, checkpoint: last } = await reader.state();
   const text = await readTextFile(file);
-  if (size === 0 && newest === undefined && text === undefined) return undefined;
-  const { own, ofFile } = await readKeys(context, vkey, text !== undefined);
+  const missing = isDeclared && newest === undefined ? missingTreeSentence(origin!) : undefined;
+  if (size === 0 && newest === undefined && text === undefined && !missing) return undefined;
+  const hasFile = text !== undefined;
+  const { own, ofFile } =
+    missing !== undefined && !hasFile
+      ? NO_KEYS
+      : await readKeys(context, { vkey, hasFile, origin });
   const given = text === undefined ? undefined : openCheckpointFile(text, file!, ofFile).checkpoint;
   const newestKnown = newest === undefined ? undefined : newestHead(newest, own);
   const heads = [given, newestKnown].filter((head) => typeof head === 'object');
-  const from = after === undefined ? 0 : await leafAfter(context, reader, after, size);
-  if (from === undefined) {
-    if (last === undefined || after! > last.position) return undefined;
+  // Nothing that is signed tells an event behind the last leaf from one that was changed.
+  const isEmpty = size === 0 && heads.every((head) => head.size === 0);
+  const from = after === undefined || isEmpty ? 0 : await leafAfter(context, reader, after, size);
+  if (from === undefined)
     throw proofInvalidError(
-      `The transparency log does not find the leaf of the event at ${after}, and has later ones: its entries, or what it keeps of where bundles begin, are damaged. Verify the whole log, without --after.`,
+      `The transparency log does not find the leaf of the event at ${after}: that event is newer than its last leaf, or was changed, or what it keeps of where bundles begin is damaged. Verify the whole log, without --after.`,
     );
-  }
   const fault: TreeFault | undefined =
     typeof newestKnown === 'string'
       ? {
@@ -121,8 +163,8 @@ export async function openComparedTree(
           reason: `the newest checkpoint: ${newestKnown}`,
         }
       : undefined;
-  const checker = await context.operator.compareTree({ size, heads, from });
-  return { reader, size, checker, given, fault };
+  const checker = await operator.compareTree({ size, heads, from }, origin);
+  return { reader, size, last, checker, given, fault, missing };
 }
 
 /** Where the log and its tree differ first, in a sentence, with the event that is named. */

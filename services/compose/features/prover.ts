@@ -84,6 +84,10 @@ export const treeFilesOf =
   (origin: string): TileReader =>
     openFileTree(treesFolder(place), origin);
 
+/** The folder of the tree of one origin in a data folder. */
+export const treeFolderOf = (place: Pick<EmbeddedLocation, 'dataFolder'>, origin: string): string =>
+  join(treesFolder(place), origin);
+
 /** Opens one tree of a data folder, for a command that must not switch to another one. */
 export const openTreeFiles = (place: Pick<EmbeddedLocation, 'dataFolder'>): CheckedTree =>
   openOneFileTree(treesFolder(place));

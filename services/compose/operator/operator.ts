@@ -39,6 +39,7 @@ import {
   openTreeFiles,
   readConfiguredWitnesses,
   signingConfig,
+  treeFolderOf,
   treeFilesOf,
 } from '../features/prover.ts';
 import { openOutside, storedTrees } from '../features/treeCheck.ts';
@@ -64,15 +65,17 @@ export interface Operator
   judge: () => Promise<JudgedTime>;
   /** The origin of the transparency log without the log's id, and the keys that sign it. */
   signing: () => { origin: string; keys: KeyObject[] };
-  /** The transparency log, which a running service grows. */
+  /** The transparency log, which a running service grows: the tree that was opened last. */
   tiles: () => Promise<TileReader>;
+  /** The tree of one origin, which is empty if there is none. */
+  treeOf: (origin: string) => Promise<TileReader>;
   /** Compares the transparency log with the configured witnesses and kept checkpoints, and with others. */
   compareWithOutside: (
     signal: AbortSignal,
     others?: readonly KeptCheckpoints[],
   ) => Promise<Comparison>;
-  /** Compares the log with the transparency log. */
-  compareTree: (part: ComparedPart) => Promise<TreeChecker>;
+  /** Compares the log with the tree of an origin, or else with the one that was opened last. */
+  compareTree: (part: ComparedPart, origin: string | undefined) => Promise<TreeChecker>;
   /** Resolves with false if the signal aborts first; the next call continues from there. */
   rebuild: (
     signal: AbortSignal,
@@ -139,18 +142,19 @@ function openTransparencyLog(
   place: StorageLocation,
   opened: AsyncDisposableStack,
 ): Pick<Operator, 'tiles' | 'compareTree'> & {
-  treeOf: () => Promise<(origin: string) => TileReader>;
+  openTreeOf: () => Promise<(origin: string) => TileReader>;
 } {
   if (place.kind === 'embedded') {
     const tree = openTreeFiles(place);
     return {
       tiles: async () => tree,
-      treeOf: async () => treeFilesOf(place),
-      compareTree: async (part) =>
-        opened.adopt(
-          await startTreeCheckThread({ ...part, folder: await tree.folder() }),
-          (thread) => thread.close(),
-        ),
+      openTreeOf: async () => treeFilesOf(place),
+      async compareTree(part, origin) {
+        const folder = origin === undefined ? await tree.folder() : treeFolderOf(place, origin);
+        return opened.adopt(await startTreeCheckThread({ ...part, folder }), (thread) =>
+          thread.close(),
+        );
+      },
     };
   }
   const open = async () =>
@@ -159,8 +163,14 @@ function openTransparencyLog(
   const tiles = (): ReturnType<typeof open> => (reader ??= open());
   return {
     tiles,
-    treeOf: async () => (await tiles()).treeOf,
-    compareTree: async (part) => createTreeChecker({ ...part, reader: await tiles() }),
+    openTreeOf: async () => (await tiles()).treeOf,
+    async compareTree(part, origin) {
+      const all = await tiles();
+      return createTreeChecker({
+        ...part,
+        reader: origin === undefined ? all : all.treeOf(origin),
+      });
+    },
   };
 }
 
@@ -187,7 +197,7 @@ export async function openOperator(
   );
   const readModels = openOnce(storage, opening);
   const opened = opening.move();
-  const { treeOf, ...transparencyLog } = openTransparencyLog(place, opened);
+  const { openTreeOf, ...transparencyLog } = openTransparencyLog(place, opened);
   const signing = signingConfig(config, resolve(config.DATA_DIR));
   // The command reports the damage itself.
   const source = { store: { ...events, keys }, damaged: createDamagedStreams(() => undefined) };
@@ -200,10 +210,11 @@ export async function openOperator(
     ...storage,
     signing: () => ({ origin: signing.origin, keys: readSigningKeys(signing.keyFile) }),
     ...transparencyLog,
+    treeOf: async (origin) => (await openTreeOf())(origin),
     async compareWithOutside(signal, others = []) {
       const outside = openOutside(config, await readConfiguredWitnesses(config));
       const all = { ...outside, kept: [...outside.kept, ...others] };
-      return compareTree(log, storedTrees(signing, await treeOf()), all, signal);
+      return compareTree(log, storedTrees(signing, await openTreeOf()), all, signal);
     },
     rebuild: async (signal, onProgress) => {
       const rebuild = { log, store: await storage.openRebuild(), logger };

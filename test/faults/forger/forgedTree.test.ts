@@ -86,6 +86,77 @@ describe.each(await deployments())('on $name', ({ open }) => {
     await service.stop();
   }, 120_000);
 
+  /** Changes the oldest agent and its chain, and the rows of the read models. Resolves with the event. */
+  async function forge() {
+    const { forger } = deployment;
+    const [{ stream } = { stream: '' }] = forger.events('agent-');
+    forger.rewrite(stream, 0, ({ data }) => void (data['model'] = 'another'));
+    expect((await deployment.cli('projections', 'rebuild')).code).toBe(0);
+    return forger.read(stream, 0);
+  }
+  const hashes = (): string[] =>
+    deployment.forger.events().map(({ metadata }) => metadata['hash'] as string);
+
+  test.each([
+    ['an empty tree is named as the newest', 'evil/x', false],
+    ['a tree of the forged log, which was not signed, is named as the newest', 'evil/x', true],
+    ['the tree is made again of the forged log, and its checkpoint is deleted', '', true],
+  ])(
+    'a forged log is noticed where %s',
+    async (_what, evil, isBuilt) => {
+      const [own = ''] = (await sign()).split('\n');
+      const { id } = await forge();
+      if (isBuilt) await deployment.buildTree(evil || own, hashes());
+      if (evil === '') await deployment.deleteTree('checkpoint');
+      else await deployment.openAnother(evil);
+      const reason = evil === '' ? `The transparency log ${own} is missing` : `The event ${id} `;
+      for (const part of ['audit', 'projections'])
+        expect(await deployment.cli(part, 'verify')).toMatchObject({
+          code: 1,
+          out: expect.stringContaining(reason),
+        });
+    },
+    120_000,
+  );
+
+  test('a forged event is not taken for one behind the last leaf', async () => {
+    await sign();
+    const { id } = await forge();
+    const { out } = await deployment.cli('events', 'tail', '--no-follow');
+    const events = out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id: string; position: string });
+    const { position } = events.find((event) => event.id === id)!;
+    const goOn = () => deployment.cli('audit', 'verify', '--after', position);
+    await deployment.lowerPosition();
+    const err = expect.stringContaining('Verify the whole log, without --after.');
+    expect(await goOn()).toMatchObject({ code: 1, err });
+    await deployment.deleteTree('state');
+    expect(await goOn()).toMatchObject({ code: 1, err });
+  }, 120_000);
+
+  test('a renamed log is compared with the tree that it declares, under any name', async () => {
+    await sign();
+    const renamed = { LOG_ORIGIN: 'renamed.example/log' };
+    const size = sizeOf(await sign(renamed));
+    await deployment.openAnother('evil/x');
+    const fits = expect.stringContaining(`transparency log fits, of ${size} leaves`);
+    for (const env of [renamed, { LOG_ORIGIN: 'never.example/log' }])
+      expect(await deployment.cliWith(env, 'audit', 'verify')).toMatchObject({
+        code: 0,
+        out: fits,
+      });
+  }, 120_000);
+
+  test('a log that declares a tree is not taken for compared where the key is not known', async () => {
+    await sign();
+    const env = { LOG_SIGNING_KEY_FILE: join(folder, 'none.pem') };
+    const { code, out } = await deployment.cliWith(env, 'projections', 'verify');
+    expect([code, out]).toEqual([1, expect.stringContaining('was not compared')]);
+    expect(out).toContain(env.LOG_SIGNING_KEY_FILE);
+  }, 120_000);
+
   test.each(['the same tree', 'another tree'])(
     'a log that was rewritten and signed as %s is noticed by those who know the one before',
     async (what) => {
@@ -124,8 +195,10 @@ describe.each(await deployments())('on $name', ({ open }) => {
           : []),
       ];
       for (const [env, reason] of outside) {
-        const verified = await deployment.cliWith(env, 'audit', 'verify');
-        expect(verified).toMatchObject({ code: 1, out: expect.stringContaining(reason) });
+        for (const part of ['audit', 'projections']) {
+          const verified = await deployment.cliWith(env, part, 'verify');
+          expect(verified).toMatchObject({ code: 1, out: expect.stringContaining(reason) });
+        }
         const service = await deployment.start(env);
         expect((await service.waiting('The log ')).body.error).toContain(reason);
         expect(await deployment.checkpoint()).toBe(after);

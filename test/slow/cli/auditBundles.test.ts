@@ -199,7 +199,7 @@ test('where bundles begin is missed where that is damaged, and said how to mend 
   await writeFile(bundles, Buffer.alloc(whole.length, 'x'));
   const out = join(elsewhere, 'none.tar');
   const refused = await runCli(folder, 'audit', 'export', '--session', session_id, '--out', out);
-  const said = /does not know where bundle \d begins: .* A running server reads it again/;
+  const said = /does not know where bundle \d begins: .* A running server rebuilds it/;
   expect(refused).toMatchObject({ code: 1, out: '', err: expect.stringMatching(said) });
   expect((await runCli(folder, ...after)).err).toMatch(said);
   const damaged = await runCli(folder, 'audit', 'verify');

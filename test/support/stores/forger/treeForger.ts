@@ -1,7 +1,11 @@
 /** A forger of the tree of a transparency log: someone with write access to its files or tables. */
 import { existsSync } from 'node:fs';
-import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import type { TileFile } from '../../../../shared/transparency/tileStore.ts';
+import { leafEntry } from '../../../../shared/transparency/tlog/leaf.ts';
+import { openRightEdge } from '../../../../shared/transparency/tlog/rightEdge.ts';
+import { memoryTiles } from '../../fakes/memoryTiles.ts';
 import { execute } from '../../servers/postgres/postgresDatabase.ts';
 
 /** What can be deleted: entries and hashes of leaves, where bundles begin, the state, a checkpoint. */
@@ -16,7 +20,25 @@ export interface TreeForger {
   checkpoint(): Promise<string | undefined>;
   /** Puts another checkpoint in its place. */
   putCheckpoint(note: string): Promise<void>;
+  /** Makes the tree of another origin the one that was opened last. */
+  openAnother(origin: string): Promise<void>;
+  /** Puts the tiles of a tree of these leaves under an origin, and the state of the current tree. */
+  buildTree(origin: string, hashes: readonly string[]): Promise<void>;
+  /** Says that the last leaf is of the first position of the log. */
+  lowerPosition(): Promise<void>;
 }
+
+async function tilesOf(hashes: readonly string[]): Promise<readonly TileFile[]> {
+  const edge = await openRightEdge(memoryTiles(), 0);
+  for (const [index, hash] of hashes.entries()) edge.append(leafEntry(hash, index));
+  return edge.takeFiles();
+}
+
+/** The state of a tree, whose last leaf is of the first position. */
+const lowered = (checkpoint: string): object => ({
+  ...(JSON.parse(checkpoint) as object),
+  position: '0'.repeat(16),
+});
 
 const FILES: Record<TreePart, string> = {
   bundles: 'bundles',
@@ -43,6 +65,22 @@ function treeFiles(data: string): TreeForger {
       }
     },
     putCheckpoint: async (note) => writeFile(await path(FILES.checkpoint), note),
+    openAnother: (origin) => writeFile(join(trees, '.current'), `${origin}\n`),
+    async buildTree(origin, hashes) {
+      const state = await readFile(await path(FILES.state));
+      const files = [...(await tilesOf(hashes)), { path: FILES.state, bytes: state }];
+      for (const { path: name, bytes } of files) {
+        const file = join(trees, origin, name);
+        await mkdir(dirname(file), { recursive: true });
+        await writeFile(file, bytes);
+      }
+    },
+    async lowerPosition() {
+      const file = await path(FILES.state);
+      const { checkpoint, ...state } = JSON.parse(await readFile(file, 'utf8'));
+      const lower = { ...state, checkpoint: lowered(JSON.stringify(checkpoint)) };
+      await writeFile(file, `${JSON.stringify(lower)}\n`);
+    },
     checkpoint: async () => {
       try {
         return await readFile(await path(FILES.checkpoint), 'utf8');
@@ -78,6 +116,35 @@ const treeTables = (url: string): TreeForger => ({
   },
   async putCheckpoint(note) {
     await execute(url, 'UPDATE turnlog.tlog_trees SET note = $1', [note]);
+  },
+  async openAnother(origin) {
+    await execute(
+      url,
+      `INSERT INTO turnlog.tlog_trees (origin, opened) SELECT $1, max(opened) + 1 FROM turnlog.tlog_trees
+       ON CONFLICT (origin) DO UPDATE SET opened = excluded.opened`,
+      [origin],
+    );
+  },
+  async buildTree(origin, hashes) {
+    await execute(
+      url,
+      `INSERT INTO turnlog.tlog_trees (origin, opened, size, checkpoint)
+       SELECT $1, 0, size, checkpoint FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1
+       ON CONFLICT (origin) DO NOTHING`,
+      [origin],
+    );
+    for (const { path, bytes } of await tilesOf(hashes))
+      await execute(
+        url,
+        `INSERT INTO turnlog.tlog_tiles (origin, path, bytes) VALUES ($1, $2, $3)
+         ON CONFLICT (origin, path) DO UPDATE SET bytes = excluded.bytes`,
+        [origin, path, Buffer.from(bytes)],
+      );
+  },
+  async lowerPosition() {
+    const [row] = await execute(url, 'SELECT checkpoint FROM turnlog.tlog_trees');
+    const checkpoint = JSON.stringify(lowered(row!['checkpoint'] as string));
+    await execute(url, 'UPDATE turnlog.tlog_trees SET checkpoint = $1', [checkpoint]);
   },
   async checkpoint() {
     const [row] = await execute(

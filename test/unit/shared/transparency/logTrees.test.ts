@@ -1,5 +1,9 @@
 import { expect, test } from '@jest/globals';
-import { isTreeReplacement, readLogTrees } from '../../../../shared/transparency/logTrees.ts';
+import {
+  isTreeReplacement,
+  lastDeclaredOrigin,
+  readLogTrees,
+} from '../../../../shared/transparency/logTrees.ts';
 import {
   restoreAccepted,
   sessionStarted,
@@ -41,6 +45,20 @@ test('the tree of a log has the id of its first event until an operator declares
   expect(isTreeReplacement(replaced, first.id)).toBe(true);
   expect(isTreeReplacement(replaced, 'another')).toBe(false);
   expect(isTreeReplacement(restored, first.id)).toBe(false);
+});
+
+test('the tree of a renamed log is the one that was declared last with the current id', async () => {
+  const { first, append } = history();
+  const log = [
+    first,
+    ...['a', 'b', 'a'].map((name) => append(treeDeclared(`${name}/${first.id}`))),
+  ];
+  expect(lastDeclaredOrigin((await readLogTrees(fixedLog(log)))!)).toBe(`a/${first.id}`);
+  expect(lastDeclaredOrigin((await readLogTrees(fixedLog(log.slice(0, 3))))!)).toBe(
+    `b/${first.id}`,
+  );
+  const replaced = [...log, append(treeReplaced())];
+  expect(lastDeclaredOrigin((await readLogTrees(fixedLog(replaced)))!)).toBeUndefined();
 });
 
 test('declarations are read from a stream of any length', async () => {

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { describeOutside } from '../../../../../services/cli/audit/verify.ts';
+import type { Position } from '../../../../../shared/ports/eventStore.ts';
+import { continuePosition, describeOutside } from '../../../../../services/cli/audit/verify.ts';
 
 test('shows each finding of witnesses and kept checkpoints, as data too', () => {
   const compared = [{ name: 'v', size: 7 }];
@@ -14,4 +15,15 @@ test('shows each finding of witnesses and kept checkpoints, as data too', () => 
       'Not compared: u does not answer.',
     ],
   });
+});
+
+test('an interrupted verification continues at the last leaf where newer events were read', () => {
+  const at = (position: string) => position as Position;
+  const last = { log_id: 'log_0', event_id: 'event_7', event_hash: '', position: at('7') };
+  const read = (leaves: number) => ({ size: 7, last, checker: { size: () => leaves } });
+  const position = at('9');
+  expect(continuePosition(read(9), { complete: false, position })).toBe('7');
+  expect(continuePosition(read(5), { complete: false, position: at('5') })).toBe('5');
+  expect(continuePosition(read(9), { complete: true, position })).toBe('9');
+  expect(continuePosition(undefined, { complete: false, position })).toBe('9');
 });
