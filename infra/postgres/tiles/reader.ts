@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { Pool, type QueryResultRow } from 'pg';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { TransparencyFinding, TransparencyFindings } from '../../../shared/health/health.ts';
 import type { TileReader, TreeState } from '../../../shared/transparency/tileStore.ts';
 import { connectionOptions } from '../connection.ts';
-import { withDatabaseErrors, isMissing } from '../failures.ts';
+import { isAway, isMissing, sqlState, withDatabaseErrors } from '../failures.ts';
 
 const STATEMENT_MS = 5_000;
 const CONNECTIONS = 2;
@@ -112,7 +113,11 @@ export function openPostgresTileReader(databaseUrl: string): TileReader & {
         return (await pool.query<Row>(text, [...values])).rows;
       } catch (error) {
         if (isMissing(error)) return [];
-        throw error;
+        if (sqlState(error) === undefined || isAway(error)) throw error;
+        throw storeUnavailableError(
+          `PostgreSQL refuses to read the transparency log: ${(error as Error).message}.`,
+          error,
+        );
       }
     });
   const first: FirstRow = async <Row extends QueryResultRow>(

@@ -11,7 +11,6 @@ import {
   isTurnlogError,
   proofInvalidError,
   storeUnavailableError,
-  type TurnlogError,
 } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
@@ -40,7 +39,7 @@ export interface LeafComparison {
    * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf,
    * or whose leaf is in a file that is missing or damaged. Undefined when all fit, as far as the tree
    * covers them. Throws `store_unavailable` while the tree has lost its state or where its bundles
-   * begin. A store that does not answer is passed over unless `mustCompare`.
+   * begin, and where it can't be read. A store that is away is passed over unless `mustCompare`.
    */
   findFlaw(
     events: readonly StoredEvent[],
@@ -60,8 +59,8 @@ export interface LeafComparison {
     end: { known: number; newest: number },
   ): Promise<StreamFlaw | undefined>;
   /**
-   * What the tree has lost, in a sentence, until the comparison that failed succeeds: each call tries
-   * it again, and does not wait for it.
+   * What the tree has lost, or that its store is away, in sentences, until the comparison that failed
+   * succeeds: each call tries it again, and does not wait for it.
    */
   trouble(): string | undefined;
 }
@@ -93,31 +92,36 @@ const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
 
-/** How the system refuses a file that an account with access to its folder made unreadable. */
-const REFUSALS = ['EACCES', 'EINVAL', 'EISDIR', 'ELOOP', 'EPERM'];
-const isOfFile = ({ cause }: TurnlogError): boolean =>
-  REFUSALS.includes((cause as NodeJS.ErrnoException | undefined)?.code ?? '');
+/** What the first of consecutive events claims to follow. */
+const linkBefore = ({ revision, metadata }: StoredEvent): Link | undefined =>
+  revision === 0
+    ? undefined
+    : {
+        revision: revision - 1,
+        hash: (JSON.parse(metadata) as { prev_hash: string }).prev_hash,
+      };
 
-/** The event does not fit its own content, or does not follow the one before it. */
+/**
+ * The event can't be decoded, does not fit its own content, or does not follow the one before it. The
+ * errors of decoding are about its content.
+ */
 export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
   let previous: Link | undefined;
   for (const event of events) {
-    const { revision, metadata } = event;
-    previous ??=
-      revision === 0
-        ? undefined
-        : {
-            revision: revision - 1,
-            hash: (JSON.parse(metadata) as { prev_hash: string }).prev_hash,
-          };
-    let hash = writtenHash(event, previous);
-    if (hash === undefined) {
-      const recorded = decodeEvent(event);
-      const fault = chainFault(recorded, previous);
-      if (fault !== undefined) return flawOf(event, `does not fit: ${fault}`);
-      hash = recorded.metadata.hash;
+    const { revision } = event;
+    try {
+      previous ??= linkBefore(event);
+      let hash = writtenHash(event, previous);
+      if (hash === undefined) {
+        const recorded = decodeEvent(event);
+        const fault = chainFault(recorded, previous);
+        if (fault !== undefined) return flawOf(event, `does not fit: ${fault}`);
+        hash = recorded.metadata.hash;
+      }
+      previous = { revision, hash };
+    } catch (error) {
+      return flawOf(event, `can't be decoded: ${(error as Error).message}`);
     }
-    previous = { revision, hash };
   }
   return undefined;
 }
@@ -234,18 +238,21 @@ export function createLeafComparison(
   }
 
   /**
-   * Throws `store_unavailable` where the tree has lost what a comparison needs: otherwise events could
-   * be rewritten once a file is deleted. `again` fails for as long. A store that does not answer is
-   * passed over unless `mustCompare`.
+   * Throws `store_unavailable` where the tree has lost what a comparison needs, or it can't be read:
+   * otherwise events could be rewritten once a file is deleted or made unreadable. `again` fails for
+   * as long. A store that is away is passed over unless `mustCompare`.
    */
   function passOver(error: unknown, again: () => Promise<unknown>, mustCompare = false): void {
-    if (!isTurnlogError(error)) throw error;
-    const isLost = error.code === 'proof_invalid' || isOfFile(error);
-    if (!isLost && mustCompare) throw error;
-    if (!isLost) return;
-    lost = { reason: error.message, again };
+    const { message } = error as Error;
+    const isAway = isTurnlogError(error) && error.isAway;
+    const reason = isAway
+      ? `Events are not being compared with the transparency log. ${message}`
+      : message;
+    lost = { reason, again };
+    if (isAway && mustCompare) throw error;
+    if (isAway) return;
     throw storeUnavailableError(
-      `Events can't be compared with the transparency log. ${error.message}`,
+      `Events can't be compared with the transparency log. ${message}`,
       error,
     );
   }

@@ -1,6 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
-import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import {
+  storeUnavailableError,
+  TurnlogError,
+} from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
   createLeafComparison,
@@ -20,6 +23,7 @@ let log: StoredEvent[];
 let reads: number;
 let stateReads: number;
 let failure: Error | undefined;
+let stateFailure: Error | undefined;
 /** Leaves of the tree, which may be fewer than the events of the log. */
 let size: number;
 /** The event that the state of the tree names, if it is not that of the last leaf. */
@@ -34,6 +38,7 @@ beforeEach(() => {
   reads = 0;
   stateReads = 0;
   failure = undefined;
+  stateFailure = undefined;
   atEnd = undefined;
   named = undefined;
   size = 5;
@@ -63,6 +68,7 @@ async function compared(events = genuine): Promise<LeafComparison> {
     beforeBundle: async () => undefined,
     async state() {
       stateReads += 1;
+      if (stateFailure) throw stateFailure;
       const last = events[named ?? size - 1];
       const of = last && {
         log_id: 'log',
@@ -150,12 +156,47 @@ test('knows the events of its own appends, as long as they follow each other', a
   expect(comparison.areOwn(rewritten(2).slice(1, 4))).toBe(false);
 });
 
-test('passes over a store that does not answer, unless events decide about access', async () => {
+test('passes over a store that is away and says so, unless events decide about access', async () => {
   log = rewritten(2);
-  failure = new TurnlogError('store_unavailable', 'The disk is away.');
   const comparison = await compared();
-  expect(await comparison.findFlaw(log)).toBeUndefined();
+  failure = storeUnavailableError('The database is away.', undefined, true);
   await expect(comparison.findFlaw(log, { mustCompare: true })).rejects.toBe(failure);
+  stateFailure = failure;
+  expect(await comparison.findFlaw(log)).toBeUndefined();
+  const reason = 'Events are not being compared with the transparency log. The database is away.';
+  expect(comparison.trouble()).toBe(reason);
+  await nextTurn();
+  expect(comparison.trouble()).toBe(reason);
+  stateFailure = undefined;
+  await nextTurn();
+  comparison.trouble();
+  await nextTurn();
+  expect(comparison.trouble()).toBeUndefined();
+});
+
+test.each([
+  storeUnavailableError('The files are refused.', Object.assign(new Error(), { code: 'ENXIO' })),
+  new TypeError('A path has a null byte.'),
+])('takes nothing while the tree is refused: $message', async (refusal) => {
+  log = rewritten(2);
+  stateFailure = refusal;
+  await expectLost(await compared(), refusal.message, () => (stateFailure = undefined));
+});
+
+const UNDECODABLE: [string, Partial<StoredEvent>][] = [
+  ['data', { data: '{"at":' }],
+  ['data with a lone surrogate', { data: '{"at":"\\ud800"}' }],
+  ['metadata', { metadata: 'no JSON' }],
+  ['metadata that is null', { metadata: 'null' }],
+];
+
+test.each(UNDECODABLE)('names an event of which %s can’t be decoded', async (_what, changes) => {
+  const changed = genuine.with(2, { ...genuine[2]!, ...changes });
+  for (const events of [changed, changed.slice(2)])
+    expect(await (await compared()).findFlaw(events)).toEqual({
+      reason: expect.stringContaining("the event at revision 2 can't be decoded: "),
+      revision: 2,
+    });
 });
 
 test('names an event whose leaf is in a file that is lost', async () => {
