@@ -6,13 +6,14 @@
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { chainFault, writtenHash, type Link } from '../../eventlog/hashChain.ts';
+import { logIdAt, readLogIdentity } from '../../eventlog/identity/logIdentity.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import {
   isTurnlogError,
   proofInvalidError,
   storeUnavailableError,
 } from '../../lib/errors/turnlogError.ts';
-import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
+import type { Checkpoint, EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TileReader, TreeState } from '../tileStore.ts';
 import { bundleOf, leafEntry, leafIndexIn } from '../tlog/leaf.ts';
@@ -92,6 +93,11 @@ const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
 
+const otherEnd = ({ event_id, position }: Checkpoint): Error =>
+  proofInvalidError(
+    `The transparency log ends with the event ${event_id} at ${position}, which the event log does not have there. Restore both from one backup.`,
+  );
+
 /** What the first of consecutive events claims to follow. */
 const linkBefore = ({ revision, metadata }: StoredEvent): Link | undefined =>
   revision === 0
@@ -142,6 +148,15 @@ export function createLeafComparison(
   /** The comparison that failed because the tree has lost a part, and why. */
   let lost: { reason: string; again: () => Promise<unknown> } | undefined;
 
+  /** Throws `proof_invalid` for another log than this one: only its own events say that it is restored. */
+  async function requireLogId({ log_id, position }: Checkpoint): Promise<void> {
+    const identity = await readLogIdentity(log);
+    if (!identity || logIdAt(identity, position) !== log_id)
+      throw proofInvalidError(
+        `The state of the transparency log is of the log ${log_id}, which is not this one. Put its files back from a backup.`,
+      );
+  }
+
   async function refresh(): Promise<TreeState> {
     await signed.refresh();
     // Before the state is read, which may be of a moment before a larger checkpoint.
@@ -152,6 +167,7 @@ export function createLeafComparison(
         `The transparency log has ${next.size} leaves, and ${least} were signed. Put its files back from a backup.`,
       );
     const [logId, nextId] = [state.checkpoint?.log_id, next.checkpoint?.log_id];
+    if (next.checkpoint && logId !== nextId) await requireLogId(next.checkpoint);
     if (logId !== nextId) tree = cachedTree(tiles);
     // A log that was declared restored begins another tree.
     if (logId !== undefined && logId !== nextId) known.clear();
@@ -188,6 +204,8 @@ export function createLeafComparison(
       return await fitIn(files, event, bundle);
     } catch (error) {
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
+      // It may hold bytes that were damaged and are repaired.
+      if (files === tree) tree = cachedTree(tiles);
       lost = { reason: error.message, again: () => fitIn(tiles, event, bundle) };
       return `can't be compared with its leaf: ${error.message}`;
     }
@@ -200,15 +218,13 @@ export function createLeafComparison(
   async function endOfTree(): Promise<TreeState['checkpoint']> {
     const { checkpoint } = await refresh();
     if (checkpoint && (await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id)
-      throw proofInvalidError(
-        `The transparency log ends with the event ${checkpoint.event_id} at ${checkpoint.position}, which the event log does not have there. Restore both from one backup.`,
-      );
+      throw otherEnd(checkpoint);
     return checkpoint;
   }
 
   /**
    * True if the tree has a leaf of the event, by its state. Throws `proof_invalid` where the state does
-   * not name the event of the last leaf: one that named an earlier event would hide later ones.
+   * not name the event of the last leaf, or another position: it would hide later events.
    */
   async function isCovered({ position }: StoredEvent): Promise<boolean> {
     const { size, checkpoint } = state;
@@ -216,11 +232,14 @@ export function createLeafComparison(
     if (position <= checkpoint.position) return true;
     if (checkedEnd === checkpoint) return false;
     const index = size - 1;
-    const entries = await readEntries(tree, Math.floor(index / TILE_WIDTH), size);
+    const entries = await readEntries(tiles, Math.floor(index / TILE_WIDTH), size);
     if (!leafEntry(checkpoint.event_hash, index).equals(entries[index % TILE_WIDTH]!))
       throw proofInvalidError(
         `The state of the transparency log names the event ${checkpoint.event_id}, which is not that of its last leaf. Put its files back from a backup.`,
       );
+    const end = await log.eventAt(checkpoint.position);
+    if (end?.id !== checkpoint.event_id || recordedHash(end) !== checkpoint.event_hash)
+      throw otherEnd(checkpoint);
     checkedEnd = checkpoint;
     return false;
   }
