@@ -124,6 +124,12 @@ export async function writeFilesAndNotify({
   await syncFolder(dirname(last.path));
 }
 
+/**
+ * The process or the system has too many open files, or no memory. Any other error may come from the
+ * file itself: EAGAIN from a lease on it.
+ */
+const AWAY = ['EMFILE', 'ENFILE', 'ENOMEM'];
+
 /** Converts file system errors to `store_unavailable`. Rethrows other errors. */
 export async function withDiskErrors<Result>(work: () => Promise<Result>): Promise<Result> {
   try {
@@ -134,6 +140,7 @@ export async function withDiskErrors<Result>(work: () => Promise<Result>): Promi
     throw storeUnavailableError(
       `The files of the transparency log can't be read or written: ${(error as Error).message}.`,
       error,
+      AWAY.includes(code),
     );
   }
 }

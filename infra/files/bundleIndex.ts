@@ -2,7 +2,8 @@ import { hash as digest } from 'node:crypto';
 import { constants } from 'node:fs';
 import type { FileHandle } from 'node:fs/promises';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
+import type { Checkpoint } from '../../shared/ports/eventStore.ts';
+import { parseIndexCheckpoint } from '../../shared/transparency/tileStore.ts';
 import { openRegularFile, readRangeSync } from '../lib/regularFile.ts';
 import { isAbsent } from './atomicWrite.ts';
 
@@ -103,18 +104,4 @@ export async function readBundleStart(
 export function readBundleStartSync(file: string, bundle: number): Checkpoint | undefined {
   const record = readRangeSync(file, bundle * RECORD_BYTES, RECORD_BYTES);
   return record.length < RECORD_BYTES ? undefined : decode(record);
-}
-
-/** Parses a checkpoint from JSON; undefined for any other text. */
-export function parseIndexCheckpoint(text: string): Checkpoint | undefined {
-  try {
-    const value = JSON.parse(text) as Record<string, unknown> | null;
-    const { log_id, position, event_id, event_hash } = value ?? {};
-    const all = [log_id, position, event_id, event_hash];
-    if (!all.every((member) => typeof member === 'string')) return undefined;
-    const [id, at, event, hash] = all as [string, string, string, string];
-    return { log_id: id, position: at as Position, event_id: event, event_hash: hash };
-  } catch {
-    return undefined;
-  }
 }

@@ -1,10 +1,14 @@
 import { join } from 'node:path';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../../shared/ports/eventStore.ts';
-import type { TileReader, TreeState } from '../../shared/transparency/tileStore.ts';
+import {
+  parseIndexCheckpoint,
+  type TileReader,
+  type TreeState,
+} from '../../shared/transparency/tileStore.ts';
 import { parseTilePath } from '../../shared/transparency/tlog/tiles.ts';
 import { readRegularFile, readRegularFileSync } from '../lib/regularFile.ts';
-import { parseIndexCheckpoint, readBundleStart, readBundleStartSync } from './bundleIndex.ts';
+import { readBundleStart, readBundleStartSync } from './bundleIndex.ts';
 import { isAbsent, withDiskErrors } from './atomicWrite.ts';
 
 /** Files in the folder of a tree, next to `tile/`. */

@@ -40,8 +40,23 @@ export const missingRightError = (what: string, cause?: unknown): TurnlogError =
     { cause },
   );
 
+/** Lost connections, a server without resources, and one that stops or starts. */
+const AWAY_STATE = /^(?:08|53|57P0)/;
+
+/**
+ * True when the server can't be reached, does not answer, or has no room for the statement. False when
+ * it refuses the statement, and for errors of reading its answer.
+ */
+export function isAway(error: unknown): boolean {
+  const state = sqlState(error);
+  if (state !== undefined) return AWAY_STATE.test(state);
+  // By its name: the errors of sockets are of another realm in tests.
+  const { name, code } = error as NodeJS.ErrnoException;
+  return ['Error', 'AggregateError'].includes(name) && code?.startsWith('ERR_') !== true;
+}
+
 export const databaseUnavailableError = (cause: unknown): TurnlogError =>
-  storeUnavailableError("PostgreSQL can't be reached or does not answer.", cause);
+  storeUnavailableError("PostgreSQL can't be reached or does not answer.", cause, isAway(cause));
 
 /**
  * Converts errors of the driver and the server to `store_unavailable`; TurnlogErrors pass

@@ -3,7 +3,7 @@
  * test/contracts/tileStore.ts. A service reads the most recently opened tree. Until a tree exists,
  * every read returns undefined or an empty state.
  */
-import type { Checkpoint } from '../ports/eventStore.ts';
+import type { Checkpoint, Position } from '../ports/eventStore.ts';
 
 /** The size of the tree and the checkpoint of the follower that grows it. */
 export interface TreeState {
@@ -73,4 +73,18 @@ export interface TileTrees {
 export interface ActiveTrees extends TileTrees {
   lost: AbortSignal;
   close(): Promise<void>;
+}
+
+/** Parses the JSON of a checkpoint in a state or an index of bundles; undefined for any other text. */
+export function parseIndexCheckpoint(text: string): Checkpoint | undefined {
+  try {
+    const value = JSON.parse(text) as Record<string, unknown> | null;
+    const { log_id, position, event_id, event_hash } = value ?? {};
+    const all = [log_id, position, event_id, event_hash];
+    if (!all.every((member) => typeof member === 'string')) return undefined;
+    const [id, at, event, hash] = all as [string, string, string, string];
+    return { log_id: id, position: at as Position, event_id: event, event_hash: hash };
+  } catch {
+    return undefined;
+  }
 }

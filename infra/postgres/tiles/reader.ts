@@ -1,10 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { Pool, type QueryResultRow } from 'pg';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import {
+  proofInvalidError,
+  storeUnavailableError,
+} from '../../../shared/lib/errors/turnlogError.ts';
 import type { TransparencyFinding, TransparencyFindings } from '../../../shared/health/health.ts';
-import type { TileReader, TreeState } from '../../../shared/transparency/tileStore.ts';
+import {
+  parseIndexCheckpoint,
+  type TileReader,
+  type TreeState,
+} from '../../../shared/transparency/tileStore.ts';
 import { connectionOptions } from '../connection.ts';
-import { withDatabaseErrors, isMissing } from '../failures.ts';
+import { isAway, isMissing, sqlState, withDatabaseErrors } from '../failures.ts';
 
 const STATEMENT_MS = 5_000;
 const CONNECTIONS = 2;
@@ -24,8 +32,21 @@ export type FirstRow = <Row extends QueryResultRow>(
 /** The current origin, which is the one that was opened last. */
 const CURRENT = '(SELECT origin FROM turnlog.tlog_trees ORDER BY opened DESC LIMIT 1)';
 
-const parsed = (checkpoint: string | null | undefined): Checkpoint | undefined =>
-  typeof checkpoint === 'string' ? (JSON.parse(checkpoint) as Checkpoint) : undefined;
+/** The checkpoint in a row. Throws `proof_invalid`, with this sentence, for any other value. */
+function parsed(text: unknown, sentence: string): Checkpoint {
+  const checkpoint = typeof text === 'string' ? parseIndexCheckpoint(text) : undefined;
+  if (!checkpoint) throw proofInvalidError(sentence);
+  return checkpoint;
+}
+
+/** The state in a row. Throws `proof_invalid` for one that does not name the event of its last leaf. */
+function stateIn({ size, checkpoint }: { size: number; checkpoint: string | null }): TreeState {
+  if (size === 0 && checkpoint === null) return { size, checkpoint: undefined };
+  const sentence =
+    'The table turnlog.tlog_trees does not say how large the tree is. Put it back from a backup.';
+  if (!(size > 0)) throw proofInvalidError(sentence);
+  return { size, checkpoint: parsed(checkpoint, sentence) };
+}
 
 /**
  * Reads the tree of an origin, by default of the current one. The methods throw the errors of
@@ -46,12 +67,14 @@ export function tileReaderOver(first: FirstRow, origin?: string): TileReader {
     },
     async beforeBundle(bundle) {
       const text = `SELECT before FROM turnlog.tlog_bundles WHERE origin = ${tree} AND bundle = ${placeholder}`;
-      return parsed((await first<{ before: string }>(text, [...originParameter, bundle]))?.before);
+      const row = await first<{ before: string }>(text, [...originParameter, bundle]);
+      const sentence = `The table turnlog.tlog_bundles does not say where bundle ${bundle} begins. Delete its row: a running server writes it again from the log.`;
+      return row && parsed(row.before, sentence);
     },
     async state(): Promise<TreeState> {
       const text = `SELECT size, checkpoint FROM turnlog.tlog_trees WHERE origin = ${tree}`;
       const row = await first<{ size: number; checkpoint: string | null }>(text, originParameter);
-      return { size: row?.size ?? 0, checkpoint: parsed(row?.checkpoint) };
+      return row ? stateIn(row) : { size: 0, checkpoint: undefined };
     },
   };
 }
@@ -112,7 +135,11 @@ export function openPostgresTileReader(databaseUrl: string): TileReader & {
         return (await pool.query<Row>(text, [...values])).rows;
       } catch (error) {
         if (isMissing(error)) return [];
-        throw error;
+        if (sqlState(error) === undefined || isAway(error)) throw error;
+        throw storeUnavailableError(
+          `PostgreSQL refuses to read the transparency log: ${(error as Error).message}.`,
+          error,
+        );
       }
     });
   const first: FirstRow = async <Row extends QueryResultRow>(

@@ -78,6 +78,8 @@ interface ErrorOptions {
   retry?: RetryAdvice | undefined;
   /** The turn that the request started. */
   turn?: { session_id: string; turn: number } | undefined;
+  /** True when a store can't be reached, or has no room for the request. It has refused nothing. */
+  isAway?: boolean;
   cause?: unknown;
 }
 
@@ -92,6 +94,7 @@ export class TurnlogError extends Error {
   readonly details: Record<string, ErrorDetail> | undefined;
   readonly retry: RetryAdvice | undefined;
   readonly turn: ErrorOptions['turn'];
+  readonly isAway: boolean;
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
@@ -102,6 +105,7 @@ export class TurnlogError extends Error {
     this.details = options.details;
     this.retry = options.retry;
     this.turn = options.turn;
+    this.isAway = options.isAway ?? false;
   }
 
   /** A copy that names the turn that the request started. */
@@ -130,9 +134,18 @@ export const logChangedError = (message: string, cause?: unknown): TurnlogError 
 export const isLogUnavailable = (error: unknown): error is TurnlogError =>
   isTurnlogError(error, 'store_unavailable') || isTurnlogError(error, 'log_changed');
 
-/** The event store can't be reached or can't write; the caller may retry. */
-export const storeUnavailableError = (message: string, cause?: unknown): TurnlogError =>
-  new TurnlogError('store_unavailable', message, { retriable: true, retryAfterSeconds: 1, cause });
+/** A store can't be reached, read or written; the caller may retry. */
+export const storeUnavailableError = (
+  message: string,
+  cause?: unknown,
+  isAway = false,
+): TurnlogError =>
+  new TurnlogError('store_unavailable', message, {
+    retriable: true,
+    retryAfterSeconds: 1,
+    isAway,
+    cause,
+  });
 
 /** A note, checkpoint, tile or proof is invalid; the message says how. */
 export const proofInvalidError = (message: string, cause?: unknown): TurnlogError =>

@@ -6,14 +6,14 @@
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { chainFault, writtenHash, type Link } from '../../eventlog/hashChain.ts';
+import { logIdAt, readLogIdentity } from '../../eventlog/identity/logIdentity.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import {
   isTurnlogError,
   proofInvalidError,
   storeUnavailableError,
-  type TurnlogError,
 } from '../../lib/errors/turnlogError.ts';
-import type { EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
+import type { Checkpoint, EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TileReader, TreeState } from '../tileStore.ts';
 import { bundleOf, leafEntry, leafIndexIn } from '../tlog/leaf.ts';
@@ -40,7 +40,7 @@ export interface LeafComparison {
    * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf,
    * or whose leaf is in a file that is missing or damaged. Undefined when all fit, as far as the tree
    * covers them. Throws `store_unavailable` while the tree has lost its state or where its bundles
-   * begin. A store that does not answer is passed over unless `mustCompare`.
+   * begin, and where it can't be read. A store that is away is passed over unless `mustCompare`.
    */
   findFlaw(
     events: readonly StoredEvent[],
@@ -60,8 +60,8 @@ export interface LeafComparison {
     end: { known: number; newest: number },
   ): Promise<StreamFlaw | undefined>;
   /**
-   * What the tree has lost, in a sentence, until the comparison that failed succeeds: each call tries
-   * it again, and does not wait for it.
+   * What the tree has lost, or that its store is away, in sentences, until the comparison that failed
+   * succeeds: each call tries it again, and does not wait for it.
    */
   trouble(): string | undefined;
 }
@@ -93,31 +93,41 @@ const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
 
-/** How the system refuses a file that an account with access to its folder made unreadable. */
-const REFUSALS = ['EACCES', 'EINVAL', 'EISDIR', 'ELOOP', 'EPERM'];
-const isOfFile = ({ cause }: TurnlogError): boolean =>
-  REFUSALS.includes((cause as NodeJS.ErrnoException | undefined)?.code ?? '');
+const otherEnd = ({ event_id, position }: Checkpoint): Error =>
+  proofInvalidError(
+    `The transparency log ends with the event ${event_id} at ${position}, which the event log does not have there. Restore both from one backup.`,
+  );
 
-/** The event does not fit its own content, or does not follow the one before it. */
+/** What the first of consecutive events claims to follow. */
+const linkBefore = ({ revision, metadata }: StoredEvent): Link | undefined =>
+  revision === 0
+    ? undefined
+    : {
+        revision: revision - 1,
+        hash: (JSON.parse(metadata) as { prev_hash: string }).prev_hash,
+      };
+
+/**
+ * The event can't be decoded, does not fit its own content, or does not follow the one before it. The
+ * errors of decoding are about its content.
+ */
 export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
   let previous: Link | undefined;
   for (const event of events) {
-    const { revision, metadata } = event;
-    previous ??=
-      revision === 0
-        ? undefined
-        : {
-            revision: revision - 1,
-            hash: (JSON.parse(metadata) as { prev_hash: string }).prev_hash,
-          };
-    let hash = writtenHash(event, previous);
-    if (hash === undefined) {
-      const recorded = decodeEvent(event);
-      const fault = chainFault(recorded, previous);
-      if (fault !== undefined) return flawOf(event, `does not fit: ${fault}`);
-      hash = recorded.metadata.hash;
+    const { revision } = event;
+    try {
+      previous ??= linkBefore(event);
+      let hash = writtenHash(event, previous);
+      if (hash === undefined) {
+        const recorded = decodeEvent(event);
+        const fault = chainFault(recorded, previous);
+        if (fault !== undefined) return flawOf(event, `does not fit: ${fault}`);
+        hash = recorded.metadata.hash;
+      }
+      previous = { revision, hash };
+    } catch (error) {
+      return flawOf(event, `can't be decoded: ${(error as Error).message}`);
     }
-    previous = { revision, hash };
   }
   return undefined;
 }
@@ -138,6 +148,15 @@ export function createLeafComparison(
   /** The comparison that failed because the tree has lost a part, and why. */
   let lost: { reason: string; again: () => Promise<unknown> } | undefined;
 
+  /** Throws `proof_invalid` for another log than this one: only its own events say that it is restored. */
+  async function requireLogId({ log_id, position }: Checkpoint): Promise<void> {
+    const identity = await readLogIdentity(log);
+    if (!identity || logIdAt(identity, position) !== log_id)
+      throw proofInvalidError(
+        `The state of the transparency log is of the log ${log_id}, which is not this one. Put its files back from a backup.`,
+      );
+  }
+
   async function refresh(): Promise<TreeState> {
     await signed.refresh();
     // Before the state is read, which may be of a moment before a larger checkpoint.
@@ -148,6 +167,7 @@ export function createLeafComparison(
         `The transparency log has ${next.size} leaves, and ${least} were signed. Put its files back from a backup.`,
       );
     const [logId, nextId] = [state.checkpoint?.log_id, next.checkpoint?.log_id];
+    if (next.checkpoint && logId !== nextId) await requireLogId(next.checkpoint);
     if (logId !== nextId) tree = cachedTree(tiles);
     // A log that was declared restored begins another tree.
     if (logId !== undefined && logId !== nextId) known.clear();
@@ -184,6 +204,8 @@ export function createLeafComparison(
       return await fitIn(files, event, bundle);
     } catch (error) {
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
+      // It may hold bytes that were damaged and are repaired.
+      if (files === tree) tree = cachedTree(tiles);
       lost = { reason: error.message, again: () => fitIn(tiles, event, bundle) };
       return `can't be compared with its leaf: ${error.message}`;
     }
@@ -196,15 +218,13 @@ export function createLeafComparison(
   async function endOfTree(): Promise<TreeState['checkpoint']> {
     const { checkpoint } = await refresh();
     if (checkpoint && (await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id)
-      throw proofInvalidError(
-        `The transparency log ends with the event ${checkpoint.event_id} at ${checkpoint.position}, which the event log does not have there. Restore both from one backup.`,
-      );
+      throw otherEnd(checkpoint);
     return checkpoint;
   }
 
   /**
    * True if the tree has a leaf of the event, by its state. Throws `proof_invalid` where the state does
-   * not name the event of the last leaf: one that named an earlier event would hide later ones.
+   * not name the event of the last leaf, or another position: it would hide later events.
    */
   async function isCovered({ position }: StoredEvent): Promise<boolean> {
     const { size, checkpoint } = state;
@@ -212,11 +232,14 @@ export function createLeafComparison(
     if (position <= checkpoint.position) return true;
     if (checkedEnd === checkpoint) return false;
     const index = size - 1;
-    const entries = await readEntries(tree, Math.floor(index / TILE_WIDTH), size);
+    const entries = await readEntries(tiles, Math.floor(index / TILE_WIDTH), size);
     if (!leafEntry(checkpoint.event_hash, index).equals(entries[index % TILE_WIDTH]!))
       throw proofInvalidError(
         `The state of the transparency log names the event ${checkpoint.event_id}, which is not that of its last leaf. Put its files back from a backup.`,
       );
+    const end = await log.eventAt(checkpoint.position);
+    if (end?.id !== checkpoint.event_id || recordedHash(end) !== checkpoint.event_hash)
+      throw otherEnd(checkpoint);
     checkedEnd = checkpoint;
     return false;
   }
@@ -234,18 +257,21 @@ export function createLeafComparison(
   }
 
   /**
-   * Throws `store_unavailable` where the tree has lost what a comparison needs: otherwise events could
-   * be rewritten once a file is deleted. `again` fails for as long. A store that does not answer is
-   * passed over unless `mustCompare`.
+   * Throws `store_unavailable` where the tree has lost what a comparison needs, or it can't be read:
+   * otherwise events could be rewritten once a file is deleted or made unreadable. `again` fails for
+   * as long. A store that is away is passed over unless `mustCompare`.
    */
   function passOver(error: unknown, again: () => Promise<unknown>, mustCompare = false): void {
-    if (!isTurnlogError(error)) throw error;
-    const isLost = error.code === 'proof_invalid' || isOfFile(error);
-    if (!isLost && mustCompare) throw error;
-    if (!isLost) return;
-    lost = { reason: error.message, again };
+    const { message } = error as Error;
+    const isAway = isTurnlogError(error) && error.isAway;
+    const reason = isAway
+      ? `Events are not being compared with the transparency log. ${message}`
+      : message;
+    lost = { reason, again };
+    if (isAway && mustCompare) throw error;
+    if (isAway) return;
     throw storeUnavailableError(
-      `Events can't be compared with the transparency log. ${error.message}`,
+      `Events can't be compared with the transparency log. ${message}`,
       error,
     );
   }

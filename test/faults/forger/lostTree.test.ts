@@ -145,6 +145,18 @@ describe.each(await forgedStores())('on $name, a transparency log', ({ start }) 
     await expectRefused();
   }, 60_000);
 
+  test('that its store refuses to read is named, and no event is taken meanwhile', async () => {
+    await record(0);
+    const undo = await treeForger(service.env).makeUnreadable();
+    await rewrite();
+    await expectRefused();
+    const { body } = await service.get('/health/ready');
+    expect(body.data.transparency_log.trouble).toMatch(/refuses to read|ENAMETOOLONG/);
+    await undo();
+    const damaged = await eventually(eventsOf, (reply) => reply.body.code === 'stream_damaged');
+    expect(damaged.body.error).toContain('revision 2');
+  }, 60_000);
+
   test('without its checkpoint is compared with the one that the process knows', async () => {
     await record(0);
     await treeForger(service.env).deleteTree('checkpoint');

@@ -14,6 +14,8 @@ export type TreePart = 'bundles' | 'checkpoint' | 'entries' | 'hashes' | 'state'
 export interface TreeForger {
   /** Deletes it, or a part alone. */
   deleteTree(part?: TreePart): Promise<void>;
+  /** Leaves it in its place and makes its store refuse to read it. Resolves with what undoes this. */
+  makeUnreadable(): Promise<() => Promise<void>>;
   /** Puts another hash in the entry of an event, of the same length. */
   replaceHash(hash: string, other: string): Promise<void>;
   /** The newest checkpoint; undefined if there is none. */
@@ -54,6 +56,13 @@ function treeFiles(data: string): TreeForger {
   const path = async (file: string): Promise<string> =>
     join(trees, (await readFile(join(trees, '.current'), 'utf8')).trim(), file);
   return {
+    async makeUnreadable() {
+      const file = join(trees, '.current');
+      const origin = await readFile(file);
+      // Longer than the name of a file may be.
+      await writeFile(file, `${'x'.repeat(300)}\n`);
+      return () => writeFile(file, origin);
+    },
     deleteTree: async (part) => rm(part ? await path(FILES[part]) : trees, { recursive: true }),
     async replaceHash(hash, other) {
       const options = { recursive: true, withFileTypes: true } as const;
@@ -105,6 +114,12 @@ const treeTables = (url: string): TreeForger => ({
     const tables = ['tlog_trees', 'tlog_tiles', 'tlog_bundles'];
     const all = tables.map((table) => `DELETE FROM turnlog.${table}`);
     for (const sql of part ? [STATEMENTS[part]] : all) await execute(url, sql);
+  },
+  async makeUnreadable() {
+    const rename = (from: string, to: string) =>
+      execute(url, `ALTER TABLE turnlog.tlog_trees RENAME COLUMN ${from} TO ${to}`);
+    await rename('size', 'leaves');
+    return async () => void (await rename('leaves', 'size'));
   },
   async replaceHash(hash, other) {
     await execute(

@@ -1,7 +1,10 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
-import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
-import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import {
+  storeUnavailableError,
+  TurnlogError,
+} from '../../../../../shared/lib/errors/turnlogError.ts';
+import type { Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
   createLeafComparison,
   type LeafComparison,
@@ -19,11 +22,16 @@ let genuine: StoredEvent[];
 let log: StoredEvent[];
 let reads: number;
 let stateReads: number;
+/** True while the files have other bytes. */
+let damaged: boolean;
 let failure: Error | undefined;
+let stateFailure: Error | undefined;
 /** Leaves of the tree, which may be fewer than the events of the log. */
 let size: number;
 /** The event that the state of the tree names, if it is not that of the last leaf. */
 let named: number | undefined;
+/** The position and the log that the state names, if they are others. */
+let claimed: { position?: Position; log_id?: string };
 /** What the log has at the end of the tree, if it is another event. */
 let atEnd: StoredEvent | undefined;
 
@@ -33,9 +41,12 @@ beforeEach(() => {
   log = genuine;
   reads = 0;
   stateReads = 0;
+  damaged = false;
   failure = undefined;
+  stateFailure = undefined;
   atEnd = undefined;
   named = undefined;
+  claimed = {};
   size = 5;
 });
 
@@ -57,25 +68,27 @@ async function compared(events = genuine): Promise<LeafComparison> {
     async read(path) {
       reads += 1;
       if (failure) throw failure;
-      return files.read(path);
+      return damaged ? Buffer.from('damaged') : files.read(path);
     },
     readCheckpoint: async () => undefined,
     beforeBundle: async () => undefined,
     async state() {
       stateReads += 1;
+      if (stateFailure) throw stateFailure;
       const last = events[named ?? size - 1];
       const of = last && {
-        log_id: 'log',
+        log_id: events[0]!.id,
         position: last.position,
         event_id: last.id,
         event_hash: recordedHash(last),
+        ...claimed,
       };
       return { size, checkpoint: of };
     },
   };
   const eventAt = async (position: string) =>
     atEnd ?? log.find((event) => event.position === position);
-  const ofLog = { eventAt, firstEvent: async () => undefined, readStream: async () => [] };
+  const ofLog = { eventAt, firstEvent: async () => events[0], readStream: async () => [] };
   return createLeafComparison(ofLog, tiles);
 }
 
@@ -150,12 +163,47 @@ test('knows the events of its own appends, as long as they follow each other', a
   expect(comparison.areOwn(rewritten(2).slice(1, 4))).toBe(false);
 });
 
-test('passes over a store that does not answer, unless events decide about access', async () => {
+test('passes over a store that is away and says so, unless events decide about access', async () => {
   log = rewritten(2);
-  failure = new TurnlogError('store_unavailable', 'The disk is away.');
   const comparison = await compared();
-  expect(await comparison.findFlaw(log)).toBeUndefined();
+  failure = storeUnavailableError('The database is away.', undefined, true);
   await expect(comparison.findFlaw(log, { mustCompare: true })).rejects.toBe(failure);
+  stateFailure = failure;
+  expect(await comparison.findFlaw(log)).toBeUndefined();
+  const reason = 'Events are not being compared with the transparency log. The database is away.';
+  expect(comparison.trouble()).toBe(reason);
+  await nextTurn();
+  expect(comparison.trouble()).toBe(reason);
+  stateFailure = undefined;
+  await nextTurn();
+  comparison.trouble();
+  await nextTurn();
+  expect(comparison.trouble()).toBeUndefined();
+});
+
+test.each([
+  storeUnavailableError('The files are refused.', Object.assign(new Error(), { code: 'ENXIO' })),
+  new TypeError('A path has a null byte.'),
+])('takes nothing while the tree is refused: $message', async (refusal) => {
+  log = rewritten(2);
+  stateFailure = refusal;
+  await expectLost(await compared(), refusal.message, () => (stateFailure = undefined));
+});
+
+const UNDECODABLE: [string, Partial<StoredEvent>][] = [
+  ['data', { data: '{"at":' }],
+  ['data with a lone surrogate', { data: '{"at":"\\ud800"}' }],
+  ['metadata', { metadata: 'no JSON' }],
+  ['metadata that is null', { metadata: 'null' }],
+];
+
+test.each(UNDECODABLE)('names an event of which %s can’t be decoded', async (_what, changes) => {
+  const changed = genuine.with(2, { ...genuine[2]!, ...changes });
+  for (const events of [changed, changed.slice(2)])
+    expect(await (await compared()).findFlaw(events)).toEqual({
+      reason: expect.stringContaining("the event at revision 2 can't be decoded: "),
+      revision: 2,
+    });
 });
 
 test('names an event whose leaf is in a file that is lost', async () => {
@@ -189,6 +237,39 @@ test('takes nothing beyond a state that names an earlier event than the last lea
   log = rewritten(4);
   const reason = `The state of the transparency log names the event ${genuine[2]!.id}, which is not that of its last leaf. Put its files back from a backup.`;
   await expectLost(await compared(), reason, () => (named = undefined));
+});
+
+test('takes nothing beyond a state that names the last event at an earlier position', async () => {
+  const [, , earlier, , last] = genuine;
+  claimed = { position: earlier!.position };
+  log = rewritten(3);
+  const reason = `The transparency log ends with the event ${last!.id} at ${earlier!.position}, which the event log does not have there. Restore both from one backup.`;
+  await expectLost(await compared(), reason, () => (claimed = {}));
+});
+
+test('a state of another log does not forget what this process has appended', async () => {
+  const comparison = await compared();
+  await comparison.findFlaw(genuine.slice(0, 1));
+  comparison.appended(STREAM, 4, genuine);
+  claimed = { log_id: 'another', position: genuine[0]!.position };
+  log = rewritten(3);
+  await expect(comparison.findFlaw(log)).rejects.toThrow('is of the log another');
+  expect(comparison.newestKnown(STREAM)).toBe(4);
+});
+
+test('takes a file that was put back, without a restart', async () => {
+  size = 2;
+  const comparison = await compared();
+  damaged = true;
+  await expect(comparison.findFlaw(genuine)).resolves.toBeDefined();
+  damaged = false;
+  expect(await comparison.findFlaw(genuine)).toBeUndefined();
+  comparison.trouble();
+  await nextTurn();
+  expect(comparison.trouble()).toBeUndefined();
+  reads = 0;
+  expect(await comparison.findFlaw(genuine.slice(0, 1))).toBeUndefined();
+  expect(reads).toBeLessThan(2);
 });
 
 test('takes nothing while the index of bundles is lost', async () => {
