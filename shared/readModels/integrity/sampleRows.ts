@@ -111,6 +111,21 @@ async function proceed(comparison: AsyncGenerator<void, void>): Promise<boolean>
   }
 }
 
+/** Reads on up to a revision, and yields after each part but the last. */
+async function* readUpTo(
+  stream: string,
+  { state, upTo, id, store }: { state: StreamRows; upTo: number; id: string; store: Store },
+): AsyncGenerator<void, void> {
+  for (;;) {
+    const next = state.revision + 1;
+    const part = Math.min(upTo, next - (next % MAX_EVENTS) + MAX_EVENTS - 1);
+    await readStreamRows(store, stream, { upTo: part, state, maxBytes: MAX_BYTES });
+    if (state.revision >= upTo || (state.revision < part && !state.isCut)) return;
+    dropFinalRows(state, id);
+    yield;
+  }
+}
+
 /**
  * Compares a few rows at a time with the events of their streams, table by table and in the order of
  * their keys, round and round. The events of a long stream are read in every other step, for one row
@@ -138,21 +153,6 @@ export function createRowSampler({
   let drawn: { table: SampledTable; key: KeyValues } | undefined;
   let passedOver = 0;
   let generation: number | undefined;
-
-  /** Reads on up to a revision, and yields after each part but the last. */
-  async function* readUpTo(
-    stream: string,
-    { state, upTo, id, store }: { state: StreamRows; upTo: number; id: string; store: Store },
-  ): AsyncGenerator<void, void> {
-    for (;;) {
-      const next = state.revision + 1;
-      const part = Math.min(upTo, next - (next % MAX_EVENTS) + MAX_EVENTS - 1);
-      await readStreamRows(store, stream, { upTo: part, state, maxBytes: MAX_BYTES });
-      if (state.revision >= upTo || (state.revision < part && !state.isCut)) return;
-      dropFinalRows(state, id);
-      yield;
-    }
-  }
 
   /** The row of a turn's words as the turn in `state` makes it; undefined if it makes none. */
   async function wordsIn({ rows }: StreamRows, id: string): Promise<ExpectedWords | undefined> {

@@ -133,9 +133,9 @@ describe('an API key', () => {
   test('is refused where the tree has lost its tiles', async () => {
     const { position, id, metadata } = log.at(-1)!;
     const event_hash = (JSON.parse(metadata) as { hash: string }).hash;
-    const checkpoint = { log_id: 'log', position, event_id: id, event_hash };
+    const checkpoint = { log_id: log[0]!.id, position, event_id: id, event_hash };
     leaves = createLeafComparison(
-      { readStream, eventAt: async () => log.at(-1), firstEvent: async () => undefined },
+      { readStream, eventAt: async () => log.at(-1), firstEvent: async () => log[0] },
       {
         read: async () => undefined,
         readCheckpoint: async () => undefined,
