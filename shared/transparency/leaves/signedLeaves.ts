@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { IdentifiableLog } from '../../eventlog/identity/logIdentity.ts';
-import { isTurnlogError, proofInvalidError } from '../../lib/errors/turnlogError.ts';
-import { missingTreeSentence, readLogTrees, type LogTrees } from '../logTrees.ts';
+import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { readLogTrees, type LogTrees } from '../logTrees.ts';
 import { openCheckpoint } from '../proof/openCheckpoint.ts';
 import type { TileReader } from '../tileStore.ts';
 import { parseCheckpoint, type CheckpointText } from '../tlog/checkpoint.ts';
@@ -23,8 +23,7 @@ const isOf = (treeId: string, origin: string): boolean => origin.endsWith(`/${tr
 export interface SignedLeaves {
   /**
    * Reads the newest checkpoint. One that is older, or is signed by another key, is passed over where
-   * one is known. Throws `proof_invalid` where none is, and that of a declared tree can't be opened or is
-   * missing.
+   * one is known. Throws `proof_invalid` where none is, and that of a declared tree can't be opened.
    */
   refresh(): Promise<void>;
   /** The leaves under the newest known checkpoint, 0 without one. */
@@ -49,20 +48,6 @@ function open(note: string, { declared, treeId }: LogTrees): CheckpointText | un
   const { origin } = parseCheckpoint(parseNote(note).text);
   const vkeys = isOf(treeId, origin) ? declared.get(origin)?.vkeys : undefined;
   return vkeys && openCheckpoint(note, vkeys.map(parseVkey)).checkpoint;
-}
-
-/**
- * Throws `proof_invalid` where the log declares its current tree: that has a checkpoint, which is stored
- * before the tree is declared.
- */
-function requireUndeclared(note: string | undefined, { declared, treeId }: LogTrees): void {
-  const origin = [...declared.keys()].find((known) => isOf(treeId, known));
-  if (origin === undefined) return;
-  throw proofInvalidError(
-    note === undefined
-      ? missingTreeSentence(origin)
-      : `The checkpoint of the transparency log is not of ${origin}, which the event log declares. Put it back from a backup.`,
-  );
 }
 
 /**
@@ -101,17 +86,16 @@ export function createSignedLeaves(
   return {
     async refresh() {
       const note = await reader.readCheckpoint();
-      if (head && note !== undefined && note === text) return;
+      if (note === undefined ? !head : note === text) return;
       const trees = await readLogTrees(log);
-      if (!trees) return;
-      if (head && !isOf(trees.treeId, head.origin)) head = undefined;
+      if (head && trees && !isOf(trees.treeId, head.origin)) head = undefined;
+      if (note === undefined || !trees) return;
       let next: CheckpointText | undefined;
       try {
-        next = note === undefined ? undefined : open(note, trees);
+        next = open(note, trees);
       } catch (error) {
         if (!head || !isTurnlogError(error, 'proof_invalid')) throw error;
       }
-      if (!next && !head) requireUndeclared(note, trees);
       if (!next) return;
       text = note;
       if (next.origin !== head?.origin) shown.clear();
