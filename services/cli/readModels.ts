@@ -24,8 +24,8 @@ const FORGED_LOG =
   'No rows were compared. Restore the log first: read models rebuilt from a changed log repeat its changes.';
 
 /**
- * The comparison of the log with its transparency log, and why there is none. `isOwed` is true without
- * one where the log declares that it was signed.
+ * The comparison of the log with its transparency log, or why there is none. `isOwed` is true without one
+ * where the log declares a tree, or is empty beside one.
  */
 async function verifyLogOfRows(context: CliContext): Promise<{
   log: Awaited<ReturnType<typeof verifyOwnLog>> & { trouble?: string };
@@ -37,7 +37,7 @@ async function verifyLogOfRows(context: CliContext): Promise<{
     if (!isTurnlogError(error, 'configuration_invalid')) throw error;
     const trees = await readLogTrees(context.operator.store);
     const log = { complete: true, events: 0, leaves: null, misfit: null, trouble: error.message };
-    return { log, isOwed: trees?.declared.size !== 0 };
+    return { log, isOwed: trees === undefined || trees.declared.size > 0 };
   }
 }
 

@@ -126,8 +126,8 @@ export function sessionConditions(
 }
 
 /**
- * True if the filter may exclude many sessions. A list of all sessions that no replay made has an
- * index of its own.
+ * True if the filter may exclude many sessions. An index serves the list of
+ * all sessions that no replay made.
  */
 export const isFiltered = ({ labels = [], order: _order, ...filter }: SessionFilter): boolean =>
   labels.length > 0 || Object.values(filter).some((value) => value !== undefined);

@@ -29,28 +29,31 @@ export async function prepareFolder(modelUrl: string): Promise<string> {
   return folder;
 }
 
-/** What `npm start` of a checkout gives Node. */
-function startArguments(checkout: string): string[] {
+/** What `npm start` of a checkout gives Node: arguments, and variables such as those of glibc. */
+function startOf(checkout: string): { args: string[]; env: Record<string, string> } {
   const { scripts } = JSON.parse(readFileSync(join(checkout, 'package.json'), 'utf8')) as {
     scripts: { start: string };
   };
-  return scripts.start.split(' node ')[1]!.split(' ');
+  const [before, args] = scripts.start.split(' node ') as [string, string];
+  const assignments = before.split(' ').filter((word) => word.includes('='));
+  return {
+    args: args.split(' '),
+    env: Object.fromEntries(assignments.map((word) => word.split('=') as [string, string])),
+  };
 }
 
 /** The service as `npm start` starts it, on the folder, from this checkout or another one. */
 export async function startTurnlog(folder: string, checkout = ROOT): Promise<BenchService> {
+  const start = startOf(checkout);
   const env = {
+    ...start.env,
     PORT: '0',
     DATA_DIR: join(folder, 'data'),
     MODELS_FILE: join(folder, 'models.json'),
     BOOTSTRAP_API_KEY: KEY,
     LOG_LEVEL: 'warn',
-    NODE_COMPILE_CACHE: 'node_modules/.cache/turnlog',
-    MALLOC_ARENA_MAX: '2',
-    MALLOC_MMAP_THRESHOLD_: '131072',
-    MALLOC_TRIM_THRESHOLD_: '131072',
   };
-  const service = await startProcess(startArguments(checkout), {
+  const service = await startProcess(start.args, {
     env,
     until: /listens on/,
     checkout,

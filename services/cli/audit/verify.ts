@@ -47,7 +47,7 @@ interface Compared {
   lines: string[];
 }
 
-/** Looks for every head of a file in the log. `continueHint` says how to continue after an interruption. */
+/** Looks for every head of a file in the log. `continueHint` is shown after an interruption. */
 async function compareWithHeads(
   context: CliContext,
   { origin, heads }: HeadsFile,
@@ -151,13 +151,15 @@ interface LogVerdict {
 
 /**
  * Verifies every hash chain, and compares the log with its transparency log where there is one, and
- * that with witnesses and kept checkpoints. Throws `configuration_invalid` where the key that signs it is not known here.
+ * that with witnesses and kept checkpoints. Throws `configuration_invalid` where the key that signs it
+ * is not known here.
  */
 export async function verifyOwnLog(context: CliContext): Promise<LogVerdict> {
   const { refusal = null } = await context.operator.compareWithOutside(context.signal);
   const tree = await openComparedTree(context, {});
   const verified = await verifyAll(context, {}, tree);
   const { complete, events, misfit, fault } = verified;
+  context.progress.end(`${events} events verified`);
   const [sentence = null] = misfit || fault ? verdictLines(verified) : [refusal ?? tree?.missing];
   return { complete, events, leaves: tree?.size ?? null, misfit: sentence };
 }

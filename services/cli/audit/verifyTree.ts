@@ -48,9 +48,9 @@ interface OwnTree {
 }
 
 /**
- * Finds the tree of the log. What the store says of which tree was opened last is not signed, so the
- * configured name and the declarations in the log decide. A name that the log does not declare is
- * that of another deployment, unless a tree was begun under it.
+ * Finds the tree of the log. The configured name and the declarations in the log decide, because nothing
+ * signs which tree was opened last. A name that the log does not declare is that of another deployment,
+ * unless a tree was begun under it.
  */
 async function findOwnTree({ operator, env }: CliContext): Promise<OwnTree> {
   const trees = await readLogTrees(operator.store);
@@ -153,7 +153,7 @@ export async function openComparedTree(
   const from = after === undefined || isEmpty ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined)
     throw proofInvalidError(
-      `The transparency log does not find the leaf of the event at ${after}: that event is newer than its last leaf, or was changed, or what it keeps of where bundles begin is damaged. Verify the whole log, without --after.`,
+      `The transparency log does not find the leaf of the event at ${after}: that event is newer than its last leaf, or was changed, or the index of bundles is damaged. Verify the whole log, without --after.`,
     );
   const fault: TreeFault | undefined =
     typeof newestKnown === 'string'

@@ -4,7 +4,7 @@ import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.t
 import type { TileStore, TileTrees, TreeState } from '../../../shared/transparency/tileStore.ts';
 import { missingTreeSentence, type LogTrees } from '../../../shared/transparency/logTrees.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
-import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { isLeafOf, leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { openNote } from '../../../shared/transparency/tlog/note.ts';
 import {
   formatVkey,
@@ -12,7 +12,6 @@ import {
   type NoteSigner,
 } from '../../../shared/transparency/tlog/noteKeys.ts';
 import { rootAt } from '../../../shared/transparency/tlog/proofs.ts';
-import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import type { Prover } from './prover.ts';
@@ -113,9 +112,7 @@ async function requireLastLeaf(
   { size, checkpoint }: TreeState,
 ): Promise<void> {
   if (!checkpoint) return;
-  const last = size - 1;
-  const entries = await readEntries(store, Math.floor(last / TILE_WIDTH), size);
-  if (Buffer.compare(entries.at(-1)!, leafEntry(checkpoint.event_hash, last)) !== 0)
+  if (!(await isLeafOf(store, { index: size - 1, size }, checkpoint.event_hash)))
     throw treeRefusal(
       origin,
       `its last leaf does not belong to the event ${checkpoint.event_id}, which its state names. Restore its files from a backup.`,

@@ -4,8 +4,7 @@ import {
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { readLogUntil } from '../../../shared/eventlog/following/followLog.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
-import { readEntries } from '../../../shared/transparency/tlog/readTiles.ts';
+import { isLeafOf } from '../../../shared/transparency/tlog/leaf.ts';
 import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import { treeRefusal, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
@@ -26,9 +25,7 @@ async function requireLeaf(
   last: number,
   { event_id, event_hash }: Checkpoint,
 ): Promise<void> {
-  const bundle = Math.floor(last / TILE_WIDTH);
-  const entry = (await readEntries(store, bundle, last + 1)).at(-1)!;
-  if (Buffer.compare(entry, leafEntry(event_hash, last)) === 0) return;
+  if (await isLeafOf(store, { index: last, size: last + 1 }, event_hash)) return;
   throw treeRefusal(
     origin,
     `leaf ${last} does not belong to the event ${event_id}, which is at its position in the log.`,

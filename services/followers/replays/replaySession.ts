@@ -28,7 +28,7 @@ interface RecordedSession {
 
 /**
  * Reads the turns of a recorded session; transient failures are retried. Between two turns, the
- * session gives way to others that wait for its memory, without the events read ahead.
+ * session releases its memory to waiting replays, and drops the events read ahead.
  */
 export async function* readRecordedTurns(
   source: StreamSource,

@@ -16,9 +16,7 @@ import {
 import type { Checkpoint, EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TileReader, TreeState } from '../tileStore.ts';
-import { bundleOf, leafEntry, leafIndexIn } from '../tlog/leaf.ts';
-import { readEntries } from '../tlog/readTiles.ts';
-import { TILE_WIDTH } from '../tlog/tiles.ts';
+import { bundleOf, isLeafOf, leafIndexIn } from '../tlog/leaf.ts';
 import { cachedTree, type TreeFiles } from './cachedTree.ts';
 import { createSignedLeaves } from './signedLeaves.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
@@ -231,9 +229,7 @@ export function createLeafComparison(
     if (!checkpoint) return false;
     if (position <= checkpoint.position) return true;
     if (checkedEnd === checkpoint) return false;
-    const index = size - 1;
-    const entries = await readEntries(tiles, Math.floor(index / TILE_WIDTH), size);
-    if (!leafEntry(checkpoint.event_hash, index).equals(entries[index % TILE_WIDTH]!))
+    if (!(await isLeafOf(tiles, { index: size - 1, size }, checkpoint.event_hash)))
       throw proofInvalidError(
         `The state of the transparency log names the event ${checkpoint.event_id}, which is not that of its last leaf. Put its files back from a backup.`,
       );

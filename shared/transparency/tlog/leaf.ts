@@ -28,6 +28,19 @@ export function parseLeafEntry(entry: Uint8Array): { hash: string; index: number
 }
 
 /**
+ * True when a leaf of a tree of `size` leaves is of the event with this hash. Throws `proof_invalid` when
+ * its entry bundle is missing or has the wrong length.
+ */
+export async function isLeafOf(
+  reader: Pick<TileReader, 'read'>,
+  { index, size }: { index: number; size: number },
+  eventHash: string,
+): Promise<boolean> {
+  const entries = await readEntries(reader, Math.floor(index / TILE_WIDTH), size);
+  return leafEntry(eventHash, index).equals(entries[index % TILE_WIDTH]!);
+}
+
+/**
  * The last entry bundle that begins before the event, in a tree of `size` leaves. Throws
  * `proof_invalid` when the index of bundles is incomplete, which no signature covers and which is
  * rebuilt from the log.
