@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import {
@@ -9,6 +10,7 @@ import {
   webhookStream,
 } from '../../eventlog/streams.ts';
 import { MIB } from '../../lib/units.ts';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { rowId } from '../../projections/fold.ts';
@@ -32,6 +34,8 @@ const MAX_EVENTS = 1_000;
 const MAX_BYTES = MIB;
 /** Events of such a part that are compared with their leaves. All are before a row is called damaged. */
 const COMPARED_OF_PAGE = 16;
+/** Damaged streams that are looked at again, and forgotten once they fit. */
+const RECORDED_STREAMS = 10_000;
 /** How long read models may be behind the log before a row that differs is passed over. */
 const SHOWN_MS = 2_000;
 
@@ -72,12 +76,13 @@ export interface RowSampler {
 type Store = Pick<ProtectedStore, 'keys' | 'readStream'>;
 
 /**
- * Reads the streams of a source. Every event of a page fits its leaf, or a few of them do at a random
- * place: comparing one may take a millisecond. Rejects with `stream_damaged` (recorded).
+ * Returns readers of the streams of a source. One compares every event of a page with its leaf, the
+ * other a few consecutive ones at a random place, because comparing one may take a millisecond. They
+ * reject with `stream_damaged` (recorded).
  */
 function createFittingReader(source: StreamSource) {
   // Other readers find more than this comparison, which must not clear what they recorded.
-  const recorded = new Set<string>();
+  const recorded = new LRUCache<string, true>(entriesUpTo(RECORDED_STREAMS));
 
   return (isComplete: boolean): ProtectedStore['readStream'] =>
     async (stream, page) => {
@@ -87,7 +92,7 @@ function createFittingReader(source: StreamSource) {
       const from = Math.floor(Math.random() * (events.length - count + 1));
       const flaw = await source.store.leaves?.findFlaw(events.slice(from, from + count));
       if (flaw) {
-        recorded.add(stream);
+        recorded.set(stream, true);
         throw await reportDamage(source, stream, flaw);
       }
       const [first, last] = [events[0], events.at(-1)];
