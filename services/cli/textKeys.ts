@@ -137,9 +137,10 @@ async function rotate(context: CliContext): Promise<void> {
 /** Why the transparency log does not prove an event, by its newest checkpoint. */
 async function createProofCheck({ operator }: CliContext): Promise<JudgeContext['findProofFault']> {
   const tiles = await operator.tiles();
-  const checkpoint = await tiles.readCheckpoint();
-  if (checkpoint === undefined) return async () => 'there is no transparency log to prove it';
-  const { vkeys } = await readVkeys(operator);
+  const head = await tiles.head();
+  if (!head) return async () => 'there is no transparency log to prove it';
+  const { note: checkpoint, origin } = head;
+  const { vkeys } = await readVkeys(operator, origin);
   openCheckpoint(checkpoint, vkeys.map(parseVkey));
   return async (event) => {
     try {

@@ -78,14 +78,16 @@ export async function readLogTrees(
   return { identity: found.identity, treeId, earlierIds, sameLeafIds, declared, damage };
 }
 
-/** The origin of the newest declaration of a tree with the current id; undefined if there is none. */
-export function lastDeclaredOrigin({
-  declared,
-  treeId,
-}: Pick<LogTrees, 'declared' | 'treeId'>): string | undefined {
+/**
+ * The origin of the current tree under a name, if the log declares it; otherwise that of its newest
+ * declaration, because the name is that of another deployment; otherwise that under the name.
+ */
+export function ownOrigin({ declared, treeId }: LogTrees, name: string): string {
+  const named = `${name}/${treeId}`;
+  if (declared.has(named)) return named;
   const current = [...declared].filter(([origin]) => origin.endsWith(`/${treeId}`));
   const byPosition = current.toSorted(([, a], [, b]) => (a.position < b.position ? -1 : 1));
-  return byPosition.at(-1)?.[0];
+  return byPosition.at(-1)?.[0] ?? named;
 }
 
 /** Why a declared tree without a checkpoint is not begun again, and what to do. */

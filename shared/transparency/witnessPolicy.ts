@@ -1,7 +1,7 @@
 import { proofInvalidError } from '../lib/errors/turnlogError.ts';
 import { verifyCosignature } from './tlog/cosignature.ts';
 import type { Note } from './tlog/note.ts';
-import { formatVkey, parseVkey, type NoteKey } from './tlog/noteKeys.ts';
+import { parseVkey, publicKeyOf, type NoteKey } from './tlog/noteKeys.ts';
 
 /** The witnesses that a verifier trusts, and how many of them it requires. */
 export interface TrustedWitnesses {
@@ -16,9 +16,6 @@ export interface Cosigners {
   cosigned: string[];
   not_cosigned: string[];
 }
-
-/** The public key in a vkey, whatever its name. */
-const publicKeyOf = (key: NoteKey): string => formatVkey(key).slice(key.name.length + 10);
 
 /**
  * Each witness once: a key that is given twice, or under two names, must not count as two

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { readLogTrees } from '../../../shared/transparency/logTrees.ts';
+import { ownOrigin, readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import {
   formatVkey,
@@ -19,7 +19,7 @@ interface LogKeys {
 }
 
 /**
- * Reads the keys of the tree of an origin, by default of the configured one. Throws
+ * Reads the keys of the tree of an origin, by default of the log's own. Throws
  * `configuration_invalid` for an empty log or without a key file.
  */
 export async function readVkeys(
@@ -30,7 +30,7 @@ export async function readVkeys(
   const trees = await readLogTrees(store);
   if (!trees)
     throw new TurnlogError('configuration_invalid', 'The log is empty: it has no id yet.');
-  const origin = ofOrigin ?? `${name}/${trees.treeId}`;
+  const origin = ofOrigin ?? ownOrigin(trees, name);
   const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
   return { origin, vkeys, declared: trees.declared.get(origin)?.vkeys };
 }

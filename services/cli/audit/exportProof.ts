@@ -102,10 +102,10 @@ export async function proveForExport(
   { checkpoint: file, vkey: given }: { checkpoint?: string; vkey?: string },
 ): Promise<ExportProof> {
   const text = await readTextFile(file);
-  const { vkeys } = await readVkeys(operator);
+  const tiles = await operator.tiles();
+  const { vkeys } = await readVkeys(operator, (await tiles.head())?.origin);
   if (text === undefined)
     return { proof: await proveNewest(operator, head), vkey: vkeys[0]!, consistency: undefined };
-  const tiles = await operator.tiles();
   const known = given === undefined ? vkeys : [given];
   const older = await openGiven(tiles, file!, { text, vkeys: known });
   const under = await proofUnder(tiles, provenOf(head), older.text);

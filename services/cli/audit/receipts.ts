@@ -38,7 +38,8 @@ async function showReceipt(
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   await recordAudit(operator, actor, { action: 'proof', subject: stream, detail: 'receipt' });
   if (out === undefined) return output.stream(receipt);
-  const { vkeys } = await readVkeys(operator);
+  const head = await (await operator.tiles()).head();
+  const { vkeys } = await readVkeys(operator, head?.origin);
   await writeNewFile(out, `${JSON.stringify(receipt, null, 2)}\n`);
   output.show(
     { file: out, subject: receipt.subject, events: receipt.events, vkey: vkeys[0] },

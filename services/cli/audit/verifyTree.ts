@@ -3,8 +3,8 @@ import { parseConfig } from '../../../shared/lib/config/config.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import type { Checkpoint, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import {
-  lastDeclaredOrigin,
   missingTreeSentence,
+  ownOrigin,
   readLogTrees,
 } from '../../../shared/transparency/logTrees.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
@@ -42,25 +42,22 @@ export interface ComparedTree {
 
 /** The tree that the event log names. */
 interface OwnTree {
-  /** Undefined if the log names none: then the tree that was opened last is read. */
+  /** Undefined for an empty log: then the tree that was opened last is read. */
   origin: string | undefined;
   isDeclared: boolean;
 }
 
-/**
- * Finds the tree of the log. The configured name and the declarations in the log decide, because nothing
- * signs which tree was opened last. A name that the log does not declare is that of another deployment,
- * unless a tree was begun under it.
- */
+/** Finds the tree of the log: of several, the one that its readers use, if its checkpoint is trusted. */
 async function findOwnTree({ operator, env }: CliContext): Promise<OwnTree> {
   const trees = await readLogTrees(operator.store);
   if (!trees) return { origin: undefined, isDeclared: false };
-  const configured = `${parseConfig(env).LOG_ORIGIN}/${trees.treeId}`;
-  const newest = lastDeclaredOrigin(trees);
-  const isConfigured =
-    trees.declared.has(configured) ||
-    (await (await operator.treeOf(configured)).readCheckpoint()) !== undefined;
-  return { origin: isConfigured ? configured : newest, isDeclared: newest !== undefined };
+  const own = ownOrigin(trees, parseConfig(env).LOG_ORIGIN);
+  const head = await (await operator.tiles()).head().catch((error: unknown) => {
+    // The verification says why.
+    if (isTurnlogError(error, 'proof_invalid')) return undefined;
+    throw error;
+  });
+  return { origin: head?.origin ?? own, isDeclared: trees.declared.has(own) };
 }
 
 /** The keys of the newest checkpoint, and those of them that the log declares, if it does. */
@@ -133,7 +130,7 @@ export async function openComparedTree(
 ): Promise<ComparedTree | undefined> {
   const { operator } = context;
   const { origin, isDeclared } = await findOwnTree(context);
-  const reader = await (origin === undefined ? operator.tiles() : operator.treeOf(origin));
+  const reader = await (origin === undefined ? operator.lastTree() : operator.treeOf(origin));
   // In this order: a running server may sign a larger tree meanwhile.
   const newest = await reader.readCheckpoint();
   const { size, checkpoint: last } = await reader.state();

@@ -5,7 +5,6 @@ import { join, resolve } from 'node:path';
 import { once } from 'node:events';
 import { MessageChannel, type MessagePort } from 'node:worker_threads';
 import {
-  openFileTileReader,
   openFileTree,
   openOneFileTree,
   type CheckedTree,
@@ -27,6 +26,11 @@ import {
   createLeafComparison,
   type LeafComparison,
 } from '../../../shared/transparency/leaves/leafComparison.ts';
+import {
+  openOwnTree,
+  type OwnTree,
+  type StoredTrees,
+} from '../../../shared/transparency/ownTree.ts';
 import type { ActiveTrees, TileReader } from '../../../shared/transparency/tileStore.ts';
 import type {
   ProverReport,
@@ -234,7 +238,7 @@ export async function openThreadProver(
   threadData(): ThreadData;
   check: TreeCheck;
   part: ProcessPart;
-  tiles: TileReader;
+  tiles: OwnTree;
   leaves: LeafComparison;
 }> {
   const witnesses = await readConfiguredWitnesses(config);
@@ -251,7 +255,7 @@ export async function openThreadProver(
     const isKnown = signing.createsKey && (isKeyThere || (await hasServed(log, signal)));
     return { ...found, isNew: found.isNew && isKnown };
   }, logger);
-  const tiles = openFileTileReader(treesFolder(place));
+  const tiles = openOwnTree(log, trees);
   const leaves = createLeafComparison(log, tiles);
   return {
     threadData() {
@@ -281,15 +285,19 @@ export async function openThreadProver(
   };
 }
 
+/** The trees of a replica, whose key file is configured where it signs. */
+export const replicaTrees = (
+  { LOG_ORIGIN: origin, LOG_SIGNING_KEY_FILE: file }: Config,
+  treeOf: (origin: string) => TileReader,
+): StoredTrees => storedTrees({ origin, keyFile: file && resolve(file) }, treeOf);
+
 /** The check of a replica, which each process of a service makes, whether it proves or not. */
 export async function openReplicaTreeCheck(
   { config, logger }: Pick<Opening, 'config' | 'logger'>,
   log: EventLog,
-  treeOf: (origin: string) => TileReader,
+  trees: StoredTrees,
 ): Promise<TreeCheck> {
-  const { LOG_ORIGIN: origin, LOG_SIGNING_KEY_FILE: file } = config;
   const outside = openOutside(config, await readConfiguredWitnesses(config));
-  const trees = storedTrees({ origin, keyFile: file && resolve(file) }, treeOf);
   return createTreeCheck(async (signal) => {
     const found = await compareTree(log, trees, outside, signal);
     // The key file is the operator's, and says nothing of whether the log was signed.

@@ -5,7 +5,8 @@ import { openKeptCheckpoints } from '../../../infra/witness/keptCheckpoints.ts';
 import type { WitnessesFile } from '../../../infra/witness/witnessesFile.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Outside, StoredTrees } from '../../../shared/transparency/kept/compareTree.ts';
+import type { Outside } from '../../../shared/transparency/kept/compareTree.ts';
+import type { StoredTrees } from '../../../shared/transparency/ownTree.ts';
 import { readSigningKeys } from '../signingKeys.ts';
 
 const ADDRESS = /^https?:\/\//;

@@ -15,6 +15,7 @@ import {
   type Comparison,
   type KeptCheckpoints,
 } from '../../../shared/transparency/kept/compareTree.ts';
+import { openOwnTree, type OwnTree } from '../../../shared/transparency/ownTree.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import {
   createTreeChecker,
@@ -65,8 +66,10 @@ export interface Operator
   judge: () => Promise<JudgedTime>;
   /** The origin of the transparency log without the log's id, and the keys that sign it. */
   signing: () => { origin: string; keys: KeyObject[] };
-  /** The transparency log, which a running service grows: the tree that was opened last. */
-  tiles: () => Promise<TileReader>;
+  /** The transparency log, which a running service grows. */
+  tiles: () => Promise<OwnTree>;
+  /** The tree that was opened last. Nothing signs which one that is: only for an empty event log. */
+  lastTree: () => Promise<TileReader>;
   /** The tree of one origin, which is empty if there is none. */
   treeOf: (origin: string) => Promise<TileReader>;
   /** Compares the transparency log with the configured witnesses and kept checkpoints, and with others. */
@@ -141,13 +144,13 @@ function openKeyringOnUse(
 function openTransparencyLog(
   place: StorageLocation,
   opened: AsyncDisposableStack,
-): Pick<Operator, 'tiles' | 'compareTree'> & {
+): Pick<Operator, 'lastTree' | 'compareTree'> & {
   openTreeOf: () => Promise<(origin: string) => TileReader>;
 } {
   if (place.kind === 'embedded') {
     const tree = openTreeFiles(place);
     return {
-      tiles: async () => tree,
+      lastTree: async () => tree,
       openTreeOf: async () => treeFilesOf(place),
       async compareTree(part, origin) {
         const folder = origin === undefined ? await tree.folder() : treeFolderOf(place, origin);
@@ -160,12 +163,12 @@ function openTransparencyLog(
   const open = async () =>
     opened.adopt(await openTiles(place.databaseUrl), (tiles) => tiles.close());
   let reader: ReturnType<typeof open> | undefined;
-  const tiles = (): ReturnType<typeof open> => (reader ??= open());
+  const lastTree = (): ReturnType<typeof open> => (reader ??= open());
   return {
-    tiles,
-    openTreeOf: async () => (await tiles()).treeOf,
+    lastTree,
+    openTreeOf: async () => (await lastTree()).treeOf,
     async compareTree(part, origin) {
-      const all = await tiles();
+      const all = await lastTree();
       return createTreeChecker({
         ...part,
         reader: origin === undefined ? all : all.treeOf(origin),
@@ -199,6 +202,7 @@ export async function openOperator(
   const opened = opening.move();
   const { openTreeOf, ...transparencyLog } = openTransparencyLog(place, opened);
   const signing = signingConfig(config, resolve(config.DATA_DIR));
+  let ownTree: OwnTree | undefined;
   // The command reports the damage itself.
   const source = { store: { ...events, keys }, damaged: createDamagedStreams(() => undefined) };
   return {
@@ -210,6 +214,7 @@ export async function openOperator(
     ...storage,
     signing: () => ({ origin: signing.origin, keys: readSigningKeys(signing.keyFile) }),
     ...transparencyLog,
+    tiles: async () => (ownTree ??= openOwnTree(events, storedTrees(signing, await openTreeOf()))),
     treeOf: async (origin) => (await openTreeOf())(origin),
     async compareWithOutside(signal, others = []) {
       const outside = openOutside(config, await readConfiguredWitnesses(config));

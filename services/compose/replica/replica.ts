@@ -14,6 +14,7 @@ import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import type { StorageQuotas } from '../../../shared/storage/quotas.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import { openOwnTree } from '../../../shared/transparency/ownTree.ts';
 import { createLeafComparison } from '../../../shared/transparency/leaves/leafComparison.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
@@ -53,7 +54,7 @@ import {
   runRetentionExclusively,
   type PostgresReadModels,
 } from './postgres.ts';
-import { openProver, openReplicaTreeCheck } from '../features/prover.ts';
+import { openProver, openReplicaTreeCheck, replicaTrees } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { replicaReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
@@ -194,17 +195,14 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
   const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
-  const check = await openReplicaTreeCheck(opening, log, tiles.treeOf);
+  const trees = replicaTrees(opening.config, tiles.treeOf);
+  const check = await openReplicaTreeCheck(opening, log, trees);
   // The disks of a replica belong to its servers, so it watches no folder.
   const limits = openStorageLimits(opening, queries, []);
-  const leaves = createLeafComparison(log, tiles);
-  const store = withStorageLimits(
-    withLeaves(
-      guardAppends(log, () => queries.logChanged() ?? check.refusal()),
-      leaves,
-    ),
-    limits,
-  );
+  const ownTree = openOwnTree(log, trees);
+  const leaves = createLeafComparison(log, ownTree);
+  const guarded = guardAppends(log, () => queries.logChanged() ?? check.refusal());
+  const store = withStorageLimits(withLeaves(guarded, leaves), limits);
   const instances = opened.adopt(openInstanceList(databaseUrl), (list) => list.close());
   const damaged = createDamageReporter(logger);
   const damagedRows = createDamagedRowReporter(logger);
@@ -228,18 +226,19 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   };
   const runs = services.includes('api') ? await openApi(opening, common, databaseUrl) : undefined;
   const clockJudge = judgeDatabaseClock(common, {
-    ...(await witnessEvidence(opening.config, tiles)),
+    ...(await witnessEvidence(opening.config, ownTree)),
     isIndependent: opening.config.DATABASE_CLOCK_INDEPENDENT,
   });
   const { judge } = clockJudge;
   const feed = openFeed(opening, store);
+  // On separate connections: reads of the public log do not delay the comparison of streams.
+  const publicTiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
   const served = runs && {
     ...runs.api,
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    // On separate connections: reads of the public log do not delay the comparison of streams.
-    tiles: opened.adopt(await openTiles(databaseUrl), (reader) => reader.close()),
+    tiles: openOwnTree(log, replicaTrees(opening.config, publicTiles.treeOf)),
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);
@@ -247,7 +246,8 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   const webhookContext = { ...common, ...feed.served, readModelsParts };
   const followers = [
     ...projector,
-    await openProver(opening, store, { databaseUrl, check, leaves, findings: tiles.findings }),
+    // Not compared with a tree before it declares the one to compare with.
+    await openProver(opening, guarded, { databaseUrl, check, leaves, findings: tiles.findings }),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
     ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),

@@ -2,10 +2,10 @@
  * Compares the transparency log with what others know of it: witnesses, and checkpoints that are kept
  * elsewhere. Only they reveal that the event log was rolled back or rewritten together with its tree.
  */
-import type { KeyObject } from 'node:crypto';
 import type { IdentifiableLog } from '../../eventlog/identity/logIdentity.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { missingTreeSentence, readLogTrees, type LogTrees } from '../logTrees.ts';
+import type { StoredTrees } from '../ownTree.ts';
 import type { TileReader } from '../tileStore.ts';
 import { formatCheckpoint, parseCheckpoint, type CheckpointText } from '../tlog/checkpoint.ts';
 import { EMPTY_ROOT } from '../tlog/merkle.ts';
@@ -35,15 +35,6 @@ export interface Outside {
   /** The cosignatures that a checkpoint needs. */
   wanted: number;
   kept: readonly KeptCheckpoints[];
-}
-
-/** The trees of this log as they are stored. */
-export interface StoredTrees {
-  /** The name before the id in the origin of each tree. */
-  name: string;
-  treeOf(origin: string): TileReader;
-  /** The keys that sign here; none if the key file is missing. */
-  signingKeys(): readonly KeyObject[];
 }
 
 export interface Comparison {

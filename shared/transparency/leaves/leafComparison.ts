@@ -6,25 +6,21 @@
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { chainFault, writtenHash, type Link } from '../../eventlog/hashChain.ts';
-import { logIdAt, readLogIdentity } from '../../eventlog/identity/logIdentity.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
-import {
-  isTurnlogError,
-  proofInvalidError,
-  storeUnavailableError,
-} from '../../lib/errors/turnlogError.ts';
-import type { Checkpoint, EncodedEvent, EventLog, StoredEvent } from '../../ports/eventStore.ts';
+import { isTurnlogError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
+import type { EncodedEvent, StoredEvent } from '../../ports/eventStore.ts';
+import type { OwnTree, SignedHead } from '../ownTree.ts';
 import { recordedHash } from '../proof/nameChange.ts';
-import type { TileReader, TreeState } from '../tileStore.ts';
-import { bundleOf, isLeafOf, leafIndexIn } from '../tlog/leaf.ts';
+import { bundleOf, leafIndexIn } from '../tlog/leaf.ts';
 import { cachedTree, type TreeFiles } from './cachedTree.ts';
+import { createEndFinder, otherEnd, type ComparedLog, type SignedEnd } from './signedEnd.ts';
 import { createSignedLeaves } from './signedLeaves.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** The streams whose newest appended or compared event is remembered. */
 const MAX_STREAMS = 20_000;
-/** How long the size of the tree is remembered. Newer events are compared at a later read. */
-const STATE_MS = 1_000;
+/** How long the end of the tree is remembered. Newer events are compared at a later read. */
+const END_MS = 1_000;
 
 export interface LeafComparison {
   /** Remembers the last event of an append of this process. */
@@ -91,11 +87,6 @@ const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
 
-const otherEnd = ({ event_id, position }: Checkpoint): Error =>
-  proofInvalidError(
-    `The transparency log ends with the event ${event_id} at ${position}, which the event log does not have there. Restore both from one backup.`,
-  );
-
 /** What the first of consecutive events claims to follow. */
 const linkBefore = ({ revision, metadata }: StoredEvent): Link | undefined =>
   revision === 0
@@ -131,125 +122,93 @@ export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefine
 }
 
 /** Creates the comparison of a log with its tree. */
-export function createLeafComparison(
-  log: Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream'>,
-  tiles: TileReader,
-): LeafComparison {
-  const signed = createSignedLeaves(log, tiles);
+export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafComparison {
+  const leads = createSignedLeaves();
+  const findEnd = createEndFinder(log, leads);
   const known = new LRUCache<string, Known>(entriesUpTo(MAX_STREAMS));
-  let tree: TreeFiles = cachedTree(tiles);
-  let state: TreeState = { size: 0, checkpoint: undefined };
-  let stateAt = -Infinity;
-  let refreshing: Promise<TreeState> | undefined;
-  /** The end of the tree that was found to be its last leaf. */
-  let checkedEnd: TreeState['checkpoint'];
+  let end: SignedEnd | undefined;
+  /** Reads the tree of `end`. */
+  let cached: TreeFiles = cachedTree(tree);
+  let endAt = -Infinity;
+  let refreshing: Promise<void> | undefined;
   /** The comparison that failed because the tree has lost a part, and why. */
   let lost: { reason: string; again: () => Promise<unknown> } | undefined;
 
-  /** Throws `proof_invalid` for another log than this one: only its own events say that it is restored. */
-  async function requireLogId({ log_id, position }: Checkpoint): Promise<void> {
-    const identity = await readLogIdentity(log);
-    if (!identity || logIdAt(identity, position) !== log_id)
-      throw proofInvalidError(
-        `The state of the transparency log is of the log ${log_id}, which is not this one. Put its files back from a backup.`,
-      );
-  }
-
-  async function refresh(): Promise<TreeState> {
-    await signed.refresh();
-    // Before the state is read, which may be of a moment before a larger checkpoint.
-    const least = signed.size();
-    const next = await tiles.state();
-    if (next.size < least)
-      throw proofInvalidError(
-        `The transparency log has ${next.size} leaves, and ${least} were signed. Put its files back from a backup.`,
-      );
-    const [logId, nextId] = [state.checkpoint?.log_id, next.checkpoint?.log_id];
-    if (next.checkpoint && logId !== nextId) await requireLogId(next.checkpoint);
-    if (logId !== nextId) tree = cachedTree(tiles);
+  async function refresh(): Promise<void> {
+    const head = await tree.head();
+    const next = head && (await findEnd(head));
+    const before = end?.head;
+    // Another call may have found a later end meanwhile.
+    if (before && head && before.treeId === head.treeId && before.size > head.size) return;
+    if (head && head.origin !== before?.origin) cached = cachedTree(head.reader);
     // A log that was declared restored begins another tree.
-    if (logId !== undefined && logId !== nextId) known.clear();
-    state = next;
-    stateAt = performance.now();
-    return state;
+    if (before && head && before.logId !== head.logId) known.clear();
+    end = next;
+    endAt = performance.now();
   }
 
-  /** The state of the tree, which may be a second old where it does not cover the event. */
-  async function stateFor({ position }: StoredEvent): Promise<TreeState> {
-    const covers = state.checkpoint !== undefined && position <= state.checkpoint.position;
-    if (covers || performance.now() - stateAt < STATE_MS) return state;
-    return (refreshing ??= refresh().finally(() => (refreshing = undefined)));
+  /** The end, which may be a second old where it is before the event. */
+  async function endFor(event: StoredEvent): Promise<void> {
+    if (headOver(event) || performance.now() - endAt < END_MS) return;
+    await (refreshing ??= refresh().finally(() => (refreshing = undefined)));
   }
 
-  /** The bundle of the event's leaf. Throws `proof_invalid` where it is not known where bundles begin. */
-  const bundleFor = (files: TreeFiles, { position }: StoredEvent): Promise<number> =>
-    bundleOf(files, position, state.size);
+  /** The newest checkpoint, if the event has a leaf under it. */
+  const headOver = ({ position }: StoredEvent): SignedHead | undefined =>
+    end?.last !== undefined && position <= end.last.position ? end.head : undefined;
 
   /** `FITS`, or how the event does not fit. Throws `proof_invalid` for lost entries and tiles. */
-  async function fitIn(files: TreeFiles, event: StoredEvent, bundle: number): Promise<string> {
-    const { size } = state;
+  async function fitIn(
+    files: TreeFiles,
+    event: StoredEvent,
+    { head, bundle }: { head: SignedHead; bundle: number },
+  ): Promise<string> {
     const hash = recordedHash(event);
-    const index = await leafIndexIn(files, { bundle, size }, hash);
+    const index = await leafIndexIn(files, { bundle, size: head.size }, hash);
     if (index === undefined) return NO_LEAF;
-    const leads = await signed.leads(files, { index, size }, hash);
-    return leads === false ? NOT_SIGNED : FITS;
+    return (await leads(files, head, { index, hash })) ? FITS : NOT_SIGNED;
   }
 
-  /** `FITS`, or how the event does not fit its leaf, in the rest of a sentence. */
-  async function fitOf(files: TreeFiles, event: StoredEvent): Promise<string> {
-    const bundle = await bundleFor(files, event);
+  /**
+   * `FITS`, or how the event does not fit its leaf, in the rest of a sentence. Throws `proof_invalid`
+   * where the tree does not know where its bundles begin.
+   */
+  async function fitOf(files: TreeFiles, event: StoredEvent, head: SignedHead): Promise<string> {
+    const bundle = await bundleOf(files, event.position, head.size);
     try {
-      return await fitIn(files, event, bundle);
+      return await fitIn(files, event, { head, bundle });
     } catch (error) {
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
       // It may hold bytes that were damaged and are repaired.
-      if (files === tree) tree = cachedTree(tiles);
-      lost = { reason: error.message, again: () => fitIn(tiles, event, bundle) };
+      if (files === cached) cached = cachedTree(head.reader);
+      lost = { reason: error.message, again: () => fitIn(head.reader, event, { head, bundle }) };
       return `can't be compared with its leaf: ${error.message}`;
     }
   }
 
   /**
-   * The end of the tree, looked at again without any cache; undefined while the tree is empty. Throws
+   * Looks at the end of the tree again without any cache; false while nothing is signed. Throws
    * `proof_invalid` where the log has another event there, because either of them was changed.
    */
-  async function endOfTree(): Promise<TreeState['checkpoint']> {
-    const { checkpoint } = await refresh();
-    if (checkpoint && (await log.eventAt(checkpoint.position))?.id !== checkpoint.event_id)
-      throw otherEnd(checkpoint);
-    return checkpoint;
-  }
-
-  /**
-   * True if the tree has a leaf of the event, by its state. Throws `proof_invalid` where the state does
-   * not name the event of the last leaf, or another position: it would hide later events.
-   */
-  async function isCovered({ position }: StoredEvent): Promise<boolean> {
-    const { size, checkpoint } = state;
-    if (!checkpoint) return false;
-    if (position <= checkpoint.position) return true;
-    if (checkedEnd === checkpoint) return false;
-    if (!(await isLeafOf(tiles, { index: size - 1, size }, checkpoint.event_hash)))
-      throw proofInvalidError(
-        `The state of the transparency log names the event ${checkpoint.event_id}, which is not that of its last leaf. Put its files back from a backup.`,
-      );
-    const end = await log.eventAt(checkpoint.position);
-    if (end?.id !== checkpoint.event_id || recordedHash(end) !== checkpoint.event_hash)
-      throw otherEnd(checkpoint);
-    checkedEnd = checkpoint;
-    return false;
+  async function endOfTree(): Promise<boolean> {
+    await refresh();
+    const last = end?.last;
+    if (last && (await log.eventAt(last.position))?.id !== last.event_id) throw otherEnd(last);
+    return last !== undefined;
   }
 
   /** Throws as long as a comparison of the event has to wait for a part of the tree. */
   async function requireBundle(event: StoredEvent): Promise<void> {
     await endOfTree();
-    if (await isCovered(event)) await bundleFor(tiles, event);
+    const head = headOver(event);
+    if (head) await bundleOf(head.reader, event.position, head.size);
   }
 
   /** Looks again at what seems not to fit. */
   async function fitAgain(event: StoredEvent): Promise<string> {
     await endOfTree();
-    return (await isCovered(event)) ? fitOf(tiles, event) : FITS;
+    const head = headOver(event);
+    return head ? fitOf(head.reader, event, head) : FITS;
   }
 
   /**
@@ -278,9 +237,10 @@ export function createLeafComparison(
   ): Promise<{ flaw?: StreamFlaw; compared?: StoredEvent }> {
     let compared: StoredEvent | undefined;
     for (const event of events) {
-      await stateFor(event);
-      if (!(await isCovered(event))) break;
-      if ((await fitOf(tree, event)) === FITS) compared = event;
+      await endFor(event);
+      const head = headOver(event);
+      if (!head) break;
+      if ((await fitOf(cached, event, head)) === FITS) compared = event;
       else {
         const fit = await fitAgain(event);
         if (fit !== FITS) return { flaw: flawOf(event, fit) };

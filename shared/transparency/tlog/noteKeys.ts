@@ -67,6 +67,9 @@ export const isSignedBy = (
   signature: Uint8Array,
 ): boolean => verifyBytes(null, message, publicKey, signature);
 
+/** The public key alone, in base64, whatever its name. */
+export const publicKeyOf = ({ publicKey }: NoteKey): string => rawOf(publicKey).toString('base64');
+
 /** `<name>+<id>+<base64 of type and key>`. */
 export const formatVkey = ({ name, id, type, publicKey }: NoteKey): string =>
   `${name}+${id}+${Buffer.concat([Buffer.of(type), rawOf(publicKey)]).toString('base64')}`;

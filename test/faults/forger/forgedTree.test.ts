@@ -8,6 +8,14 @@ import {
   writeWitnessesFile,
   type TestWitness,
 } from '../../support/servers/witness/witness.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
+import { formatCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
+import { signNote } from '../../../shared/transparency/tlog/note.ts';
+import { formatVkey, noteSigner } from '../../../shared/transparency/tlog/noteKeys.ts';
+import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
+import { signingKey } from '../../support/builders/prover.ts';
+import { memoryTiles } from '../../support/fakes/memoryTiles.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -119,6 +127,63 @@ describe.each(await deployments())('on $name', ({ open }) => {
     120_000,
   );
 
+  /** Replaces the declared key, and signs the tree of the forged log with the new one. */
+  async function signAs(origin: string): Promise<void> {
+    const { forger } = deployment;
+    const signer = noteSigner(origin, signingKey());
+    const [{ stream, revision } = { stream: '', revision: 0 }] = forger.events('log-');
+    const vkeys = [formatVkey(signer.key)];
+    forger.rewrite(stream, revision, ({ data }) => void Object.assign(data, { vkeys }));
+    const leaves = hashes();
+    await deployment.buildTree(origin, leaves);
+    const edge = await openRightEdge(memoryTiles(), 0);
+    for (const [index, hash] of leaves.entries()) edge.append(leafEntry(hash, index));
+    const checkpoint = formatCheckpoint({ origin, size: leaves.length, root: edge.root() });
+    await deployment.putCheckpoint(signNote(checkpoint, [signer]));
+    await deployment.changeState({ last: { event_hash: leaves.at(-1)! } });
+  }
+
+  test.each(['another tree is named as the newest', 'it has a leaf behind those that were signed'])(
+    'a service takes no forged event where %s',
+    async (what) => {
+      const [origin = ''] = (await sign()).split('\n');
+      const leaves = hashes();
+      const { id, stream, metadata } = await forge();
+      const event_hash = metadata['hash'] as string;
+      if (what.startsWith('another')) await deployment.openAnother('evil/x');
+      else {
+        await deployment.buildTree(origin, [...leaves, event_hash]);
+        await deployment.changeState({
+          size: leaves.length + 1,
+          last: { event_id: id, event_hash },
+        });
+      }
+      const service = await deployment.start();
+      await service.ready();
+      const agent = `/v1/agents/${stream.slice('agent-'.length)}`;
+      expect((await service.get(agent)).body.code).toBe('stream_damaged');
+      expect((await service.post(`${agent}/run`, { input: 'Hi.' })).body.code).toBe(
+        'stream_damaged',
+      );
+      await service.stop();
+    },
+    120_000,
+  );
+
+  test('a log that declares a key of the forger, who has signed the forged tree, is not served', async () => {
+    const [origin = ''] = (await sign()).split('\n');
+    await forge();
+    await signAs(origin);
+    const service = await deployment.start();
+    const reason = 'was signed by none of the keys in the signing key file';
+    expect((await service.waiting('Events can')).body.error).toContain(reason);
+    expect((await service.get('/v1/log/checkpoint')).status).toBe(503);
+    expect((await service.get('/v1/agents')).status).toBe(503);
+    await service.stop();
+    for (const part of ['audit', 'projections'])
+      expect((await deployment.cli(part, 'verify')).code).toBe(1);
+  }, 120_000);
+
   test('a forged event is not taken for one behind the last leaf', async () => {
     await sign();
     const { id } = await forge();
@@ -129,7 +194,7 @@ describe.each(await deployments())('on $name', ({ open }) => {
       .map((line) => JSON.parse(line) as { id: string; position: string });
     const { position } = events.find((event) => event.id === id)!;
     const goOn = () => deployment.cli('audit', 'verify', '--after', position);
-    await deployment.lowerPosition();
+    await deployment.changeState({ last: { position: '0'.repeat(16) as Position } });
     const err = expect.stringContaining('Verify the whole log, without --after.');
     expect(await goOn()).toMatchObject({ code: 1, err });
     await deployment.deleteTree('state');

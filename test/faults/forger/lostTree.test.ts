@@ -121,7 +121,7 @@ describe.each(await forgedStores())('on $name, a transparency log', ({ start }) 
         await isNamed();
       }
       // A start without them waits (missingTree).
-      if (part === undefined || part === 'state') return;
+      if (part !== 'entries') return;
       await service.restart();
       client = apiClient(service.url, key);
       await expectRefused();
@@ -151,7 +151,7 @@ describe.each(await forgedStores())('on $name, a transparency log', ({ start }) 
     await rewrite();
     await expectRefused();
     const { body } = await service.get('/health/ready');
-    expect(body.data.transparency_log.trouble).toMatch(/refuses to read|ENAMETOOLONG/);
+    expect(body.data.transparency_log.trouble).toMatch(/refuses to read|ELOOP/);
     await undo();
     const damaged = await eventually(eventsOf, (reply) => reply.body.code === 'stream_damaged');
     expect(damaged.body.error).toContain('revision 2');

@@ -12,7 +12,7 @@ import { logIdAt } from '../../../../shared/eventlog/identity/logIdentity.ts';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import { isoTime } from '../../../../shared/ports/clock.ts';
 import { copyTree } from '../../../../shared/transparency/copyTree.ts';
-import { readLogTrees, type LogTrees } from '../../../../shared/transparency/logTrees.ts';
+import { ownOrigin, readLogTrees, type LogTrees } from '../../../../shared/transparency/logTrees.ts';
 import type { TileReader, TreeState } from '../../../../shared/transparency/tileStore.ts';
 import { signingConfig, treeFilesOf } from '../../features/prover.ts';
 import { locateStorage, type EmbeddedLocation } from '../../logLocation.ts';
@@ -80,9 +80,9 @@ async function copyKeyFiles({ config, to }: BackupOptions, dataFolder: string): 
 async function readTreeMoment(
   { config }: BackupOptions,
   place: EmbeddedLocation,
-  { treeId }: LogTrees,
+  trees: LogTrees,
 ): Promise<TreeMoment> {
-  const origin = `${config.LOG_ORIGIN}/${treeId}`;
+  const origin = ownOrigin(trees, config.LOG_ORIGIN);
   const reader = treeFilesOf(place)(origin);
   // In this order: what a checkpoint covers is stored before.
   const checkpoint = await reader.readCheckpoint();
@@ -165,8 +165,9 @@ async function backUpFolder(
 async function backUpFiles(options: BackupOptions): Promise<WrittenBackup> {
   const { config, operator, to } = options;
   const missing = await copyKeyFiles(options, config.DATA_DIR);
-  const checkpoint = await (await operator.tiles()).readCheckpoint();
-  if (checkpoint !== undefined)
+  const checkpoint = await orDamage((await operator.tiles()).readCheckpoint());
+  const damage = typeof checkpoint === 'object' ? [NOT_INCLUDED.tree(checkpoint.damage)] : [];
+  if (typeof checkpoint === 'string')
     await writeFileAtomically({
       path: join(to.folder, BACKUP_FILES.checkpoint),
       bytes: checkpoint,
@@ -176,7 +177,7 @@ async function backUpFiles(options: BackupOptions): Promise<WrittenBackup> {
     origin: config.LOG_ORIGIN,
     log: null,
     leaves: null,
-    notIncluded: [NOT_INCLUDED.cluster, NOT_INCLUDED.database, ...missing],
+    notIncluded: [NOT_INCLUDED.cluster, NOT_INCLUDED.database, ...damage, ...missing],
   };
 }
 

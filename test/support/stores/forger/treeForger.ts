@@ -1,8 +1,9 @@
 /** A forger of the tree of a transparency log: someone with write access to its files or tables. */
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
-import type { TileFile } from '../../../../shared/transparency/tileStore.ts';
+import { mkdir, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import type { Checkpoint } from '../../../../shared/ports/eventStore.ts';
+import type { TileFile, TreeState } from '../../../../shared/transparency/tileStore.ts';
 import { leafEntry } from '../../../../shared/transparency/tlog/leaf.ts';
 import { openRightEdge } from '../../../../shared/transparency/tlog/rightEdge.ts';
 import { memoryTiles } from '../../fakes/memoryTiles.ts';
@@ -26,8 +27,8 @@ export interface TreeForger {
   openAnother(origin: string): Promise<void>;
   /** Puts the tiles of a tree of these leaves under an origin, and the state of the current tree. */
   buildTree(origin: string, hashes: readonly string[]): Promise<void>;
-  /** Says that the last leaf is of the first position of the log. */
-  lowerPosition(): Promise<void>;
+  /** Puts other values into the state of the tree. */
+  changeState(changes: { size?: number; last?: Partial<Checkpoint> }): Promise<void>;
 }
 
 async function tilesOf(hashes: readonly string[]): Promise<readonly TileFile[]> {
@@ -35,12 +36,6 @@ async function tilesOf(hashes: readonly string[]): Promise<readonly TileFile[]> 
   for (const [index, hash] of hashes.entries()) edge.append(leafEntry(hash, index));
   return edge.takeFiles();
 }
-
-/** The state of a tree, whose last leaf is of the first position. */
-const lowered = (checkpoint: string): object => ({
-  ...(JSON.parse(checkpoint) as object),
-  position: '0'.repeat(16),
-});
 
 const FILES: Record<TreePart, string> = {
   bundles: 'bundles',
@@ -57,11 +52,15 @@ function treeFiles(data: string): TreeForger {
     join(trees, (await readFile(join(trees, '.current'), 'utf8')).trim(), file);
   return {
     async makeUnreadable() {
-      const file = join(trees, '.current');
-      const origin = await readFile(file);
-      // Longer than the name of a file may be.
-      await writeFile(file, `${'x'.repeat(300)}\n`);
-      return () => writeFile(file, origin);
+      const folder = (await path('')).replace(/\/$/, '');
+      const aside = join(data, 'aside');
+      await rename(folder, aside);
+      // A link to itself.
+      await symlink(basename(folder), folder);
+      return async () => {
+        await rm(folder);
+        await rename(aside, folder);
+      };
     },
     deleteTree: async (part) => rm(part ? await path(FILES[part]) : trees, { recursive: true }),
     async replaceHash(hash, other) {
@@ -84,11 +83,11 @@ function treeFiles(data: string): TreeForger {
         await writeFile(file, bytes);
       }
     },
-    async lowerPosition() {
+    async changeState({ last, ...changes }) {
       const file = await path(FILES.state);
-      const { checkpoint, ...state } = JSON.parse(await readFile(file, 'utf8'));
-      const lower = { ...state, checkpoint: lowered(JSON.stringify(checkpoint)) };
-      await writeFile(file, `${JSON.stringify(lower)}\n`);
+      const state = JSON.parse(await readFile(file, 'utf8')) as TreeState;
+      const changed = { ...state, ...changes, checkpoint: { ...state.checkpoint, ...last } };
+      await writeFile(file, `${JSON.stringify(changed)}\n`);
     },
     checkpoint: async () => {
       try {
@@ -116,10 +115,10 @@ const treeTables = (url: string): TreeForger => ({
     for (const sql of part ? [STATEMENTS[part]] : all) await execute(url, sql);
   },
   async makeUnreadable() {
-    const rename = (from: string, to: string) =>
+    const renameColumn = (from: string, to: string) =>
       execute(url, `ALTER TABLE turnlog.tlog_trees RENAME COLUMN ${from} TO ${to}`);
-    await rename('size', 'leaves');
-    return async () => void (await rename('leaves', 'size'));
+    await renameColumn('size', 'leaves');
+    return async () => void (await renameColumn('leaves', 'size'));
   },
   async replaceHash(hash, other) {
     await execute(
@@ -156,10 +155,13 @@ const treeTables = (url: string): TreeForger => ({
         [origin, path, Buffer.from(bytes)],
       );
   },
-  async lowerPosition() {
-    const [row] = await execute(url, 'SELECT checkpoint FROM turnlog.tlog_trees');
-    const checkpoint = JSON.stringify(lowered(row!['checkpoint'] as string));
-    await execute(url, 'UPDATE turnlog.tlog_trees SET checkpoint = $1', [checkpoint]);
+  async changeState({ size, last }) {
+    const [row] = await execute(url, 'SELECT size, checkpoint FROM turnlog.tlog_trees');
+    const checkpoint = { ...(JSON.parse(row!['checkpoint'] as string) as Checkpoint), ...last };
+    await execute(url, 'UPDATE turnlog.tlog_trees SET size = $1, checkpoint = $2', [
+      size ?? row!['size'],
+      JSON.stringify(checkpoint),
+    ]);
   },
   async checkpoint() {
     const [row] = await execute(

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import {
   isTreeReplacement,
-  lastDeclaredOrigin,
+  ownOrigin,
   readLogTrees,
 } from '../../../../shared/transparency/logTrees.ts';
 import {
@@ -47,18 +47,19 @@ test('the tree of a log has the id of its first event until an operator declares
   expect(isTreeReplacement(restored, first.id)).toBe(false);
 });
 
-test('the tree of a renamed log is the one that was declared last with the current id', async () => {
+test('the own tree is the one under the name of the service, or else the one that was declared last', async () => {
   const { first, append } = history();
   const log = [
     first,
     ...['a', 'b', 'a'].map((name) => append(treeDeclared(`${name}/${first.id}`))),
   ];
-  expect(lastDeclaredOrigin((await readLogTrees(fixedLog(log)))!)).toBe(`a/${first.id}`);
-  expect(lastDeclaredOrigin((await readLogTrees(fixedLog(log.slice(0, 3))))!)).toBe(
-    `b/${first.id}`,
-  );
-  const replaced = [...log, append(treeReplaced())];
-  expect(lastDeclaredOrigin((await readLogTrees(fixedLog(replaced)))!)).toBeUndefined();
+  const ownOf = async (events: typeof log, name: string) =>
+    ownOrigin((await readLogTrees(fixedLog(events)))!, name);
+  expect(await ownOf(log, 'b')).toBe(`b/${first.id}`);
+  expect(await ownOf(log, 'c')).toBe(`a/${first.id}`);
+  expect(await ownOf(log.slice(0, 3), 'c')).toBe(`b/${first.id}`);
+  const replaced = append(treeReplaced());
+  expect(await ownOf([...log, replaced], 'b')).toBe(`b/${replaced.id}`);
 });
 
 test('declarations are read from a stream of any length', async () => {

@@ -36,6 +36,9 @@ import {
 } from '../../../../../shared/transparency/leaves/leafComparison.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { treeOfLog } from '../../../../support/fakes/memoryLog.ts';
+import { signedTree } from '../../../../support/fakes/ownTree.ts';
 import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 
 const DAMAGED = expect.objectContaining({ code: 'read_model_damaged' });
@@ -134,14 +137,23 @@ describe('an API key', () => {
     const { position, id, metadata } = log.at(-1)!;
     const event_hash = (JSON.parse(metadata) as { hash: string }).hash;
     const checkpoint = { log_id: log[0]!.id, position, event_id: id, event_hash };
+    const { tiles, heads } = await treeOfLog(log, [log.length]);
+    const [head] = heads;
     leaves = createLeafComparison(
-      { readStream, eventAt: async () => log.at(-1), firstEvent: async () => log[0] },
       {
-        read: async () => undefined,
-        readCheckpoint: async () => undefined,
-        beforeBundle: async () => undefined,
-        state: async () => ({ size: log.length, checkpoint }),
+        ...fixedLog(log),
+        readStream,
+        eventAt: async () => log.at(-1),
       },
+      signedTree(
+        {
+          read: async (path) => (path.includes('entries') ? undefined : tiles.read(path)),
+          readCheckpoint: async () => undefined,
+          beforeBundle: async () => undefined,
+          state: async () => ({ size: log.length, checkpoint }),
+        },
+        () => head,
+      ),
     );
     checked = start();
     await expect(checked.findApiKey('key_1')).rejects.toMatchObject({

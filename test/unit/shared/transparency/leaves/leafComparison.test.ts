@@ -11,10 +11,9 @@ import {
 } from '../../../../../shared/transparency/leaves/leafComparison.ts';
 import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import type { TileReader } from '../../../../../shared/transparency/tileStore.ts';
-import { leafEntry } from '../../../../../shared/transparency/tlog/leaf.ts';
-import { openRightEdge } from '../../../../../shared/transparency/tlog/rightEdge.ts';
-import { memoryTiles } from '../../../../support/fakes/memoryTiles.ts';
-import { placed, streamsWriter } from '../../../../support/fakes/memoryLog.ts';
+import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { placed, streamsWriter, treeOfLog } from '../../../../support/fakes/memoryLog.ts';
+import { signedTree } from '../../../../support/fakes/ownTree.ts';
 
 const STREAM = 'session-1';
 const LOST = 'The transparency log has no tile.';
@@ -31,7 +30,10 @@ let size: number;
 /** The event that the state of the tree names, if it is not that of the last leaf. */
 let named: number | undefined;
 /** The position and the log that the state names, if they are others. */
-let claimed: { position?: Position; log_id?: string };
+let claimed: { position?: Position; event_id?: string };
+/** Leaves of the tree by its state, if those are not as many as were signed. */
+let stored: number | undefined;
+let ids: { treeId: string; logId: string };
 /** What the log has at the end of the tree, if it is another event. */
 let atEnd: StoredEvent | undefined;
 
@@ -48,6 +50,8 @@ beforeEach(() => {
   named = undefined;
   claimed = {};
   size = 5;
+  stored = undefined;
+  ids = { treeId: 'tree', logId: 'log' };
 });
 
 /** The same stream, changed at a revision and with hashes that fit again. */
@@ -59,16 +63,12 @@ function rewritten(revision: number): StoredEvent[] {
 }
 
 async function compared(events = genuine): Promise<LeafComparison> {
-  const files = memoryTiles();
-  const edge = await openRightEdge(files, 0);
-  for (const [index, event] of events.slice(0, size).entries())
-    edge.append(leafEntry(recordedHash(event), index));
-  files.write(edge.takeFiles());
+  const { tiles: files, heads } = await treeOfLog(events, [size]);
   const tiles: TileReader = {
     async read(path) {
-      reads += 1;
-      if (failure) throw failure;
-      return damaged ? Buffer.from('damaged') : files.read(path);
+      if (path.includes('entries')) reads += 1;
+      if (failure && path.includes('entries')) throw failure;
+      return damaged && path.includes('entries') ? Buffer.from('damaged') : files.read(path);
     },
     readCheckpoint: async () => undefined,
     beforeBundle: async () => undefined,
@@ -83,13 +83,16 @@ async function compared(events = genuine): Promise<LeafComparison> {
         event_hash: recordedHash(last),
         ...claimed,
       };
-      return { size, checkpoint: of };
+      return { size: stored ?? size, checkpoint: of };
     },
   };
   const eventAt = async (position: string) =>
     atEnd ?? log.find((event) => event.position === position);
-  const ofLog = { eventAt, firstEvent: async () => events[0], readStream: async () => [] };
-  return createLeafComparison(ofLog, tiles);
+  const ofLog = { ...fixedLog(log), eventAt };
+  return createLeafComparison(
+    ofLog,
+    signedTree(tiles, () => heads[0], ids),
+  );
 }
 
 test('takes events that fit their leaves, and reads a bundle once', async () => {
@@ -247,14 +250,29 @@ test('takes nothing beyond a state that names the last event at an earlier posit
   await expectLost(await compared(), reason, () => (claimed = {}));
 });
 
-test('a state of another log does not forget what this process has appended', async () => {
+test('another tree of the same log does not forget what this process has appended', async () => {
   const comparison = await compared();
   await comparison.findFlaw(genuine.slice(0, 1));
   comparison.appended(STREAM, 4, genuine);
-  claimed = { log_id: 'another', position: genuine[0]!.position };
-  log = rewritten(3);
-  await expect(comparison.findFlaw(log)).rejects.toThrow('is of the log another');
+  ids.treeId = 'another';
+  await comparison.findMissing(STREAM, { known: 4, newest: 3 });
   expect(comparison.newestKnown(STREAM)).toBe(4);
+  ids.treeId = 'of a restored log';
+  ids.logId = 'restored';
+  await comparison.findMissing(STREAM, { known: 4, newest: 3 });
+  expect(comparison.newestKnown(STREAM)).toBe(-1);
+});
+
+test('compares nothing with leaves behind those that were signed', async () => {
+  log = rewritten(2);
+  const forged = genuine.concat(log[2]!);
+  size = 5;
+  stored = 6;
+  named = 5;
+  claimed = { position: genuine[4]!.position };
+  log = genuine.with(2, log[2]!);
+  const comparison = await compared(forged);
+  expect(await comparison.findFlaw(log.slice(2, 3))).toMatchObject({ revision: 2 });
 });
 
 test('takes a file that was put back, without a restart', async () => {

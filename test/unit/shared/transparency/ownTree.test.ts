@@ -1,0 +1,219 @@
+import type { KeyObject } from 'node:crypto';
+import { beforeEach, expect, test } from '@jest/globals';
+import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
+import { openOwnTree, type OwnTree } from '../../../../shared/transparency/ownTree.ts';
+import type { TileReader } from '../../../../shared/transparency/tileStore.ts';
+import { formatCheckpoint } from '../../../../shared/transparency/tlog/checkpoint.ts';
+import { signNote } from '../../../../shared/transparency/tlog/note.ts';
+import { formatVkey, noteSigner } from '../../../../shared/transparency/tlog/noteKeys.ts';
+import {
+  restoreAccepted,
+  sessionStarted,
+  treeDeclared,
+  treeReplaced,
+} from '../../../support/builders/events.ts';
+import { recordHistory } from '../../../support/builders/history.ts';
+import { signingKey } from '../../../support/builders/prover.ts';
+import { fixedLog } from '../../../support/fakes/fixedLog.ts';
+
+const key = signingKey();
+const foreign = signingKey();
+let log: StoredEvent[];
+let root: string;
+let append: (event: Parameters<ReturnType<typeof recordHistory>['record']>[1]) => void;
+/** The newest checkpoints, by origin. */
+let notes: Map<string, string>;
+let keyFile: KeyObject[];
+let tree: OwnTree;
+
+beforeEach(() => {
+  const { record } = recordHistory();
+  const first = record({ stream: 'session-session_1' }, sessionStarted());
+  root = first.id;
+  log = [first];
+  append = (event) => void log.push(record({ stream: `log-${root}` }, event));
+  notes = new Map();
+  keyFile = [key];
+  tree = openOwnTree(
+    {
+      firstEvent: async () => log[0],
+      readStream: (...given) => fixedLog(log).readStream(...given),
+    },
+    { name: 'here', treeOf, signingKeys: () => keyFile },
+  );
+});
+
+const treeOf = (origin: string): TileReader => ({
+  read: async (path) => Buffer.from(`${path} of ${origin}`),
+  readCheckpoint: async () => notes.get(origin),
+  beforeBundle: async () => undefined,
+  state: async () => ({ size: 7, checkpoint: undefined }),
+});
+
+const vkeyOf = (origin: string, by = key): string => formatVkey(noteSigner(origin, by).key);
+
+function declare(name = 'here', id = root, ...keys: KeyObject[]): string {
+  const origin = `${name}/${id}`;
+  const all = keys.length === 0 ? [key] : keys;
+  append(
+    treeDeclared(
+      origin,
+      all.map((by) => vkeyOf(origin, by)),
+    ),
+  );
+  return origin;
+}
+
+/** Stores a checkpoint of so many leaves. */
+function sign(origin: string, size: number, ...keys: KeyObject[]): void {
+  const signers = (keys.length === 0 ? [key] : keys).map((by) => noteSigner(origin, by));
+  notes.set(
+    origin,
+    signNote(formatCheckpoint({ origin, size, root: Buffer.alloc(32, size) }), signers),
+  );
+}
+
+const found = async (): Promise<[string, number] | undefined> => {
+  const head = await tree.head();
+  return head && [head.origin, head.size];
+};
+
+test('a log without a tree has an empty one', async () => {
+  expect(await found()).toBeUndefined();
+  expect(await tree.state()).toEqual({ size: 0, checkpoint: undefined });
+  expect([await tree.read('tile/0/000'), await tree.readCheckpoint()]).toEqual([
+    undefined,
+    undefined,
+  ]);
+});
+
+test('the newest checkpoint of the declared tree is read, and its tiles', async () => {
+  const origin = declare();
+  sign(origin, 3);
+  expect(await tree.head()).toMatchObject({ origin, size: 3, treeId: root, logId: root });
+  const before = await tree.head();
+  expect(await tree.head()).toBe(before);
+  sign(origin, 5);
+  expect(await found()).toEqual([origin, 5]);
+  expect(await tree.readCheckpoint()).toBe(notes.get(origin));
+  expect(String(await tree.read('tile/0/000'))).toBe(`tile/0/000 of ${origin}`);
+});
+
+test('a checkpoint that is older, gone or not signed so is passed over once another is known', async () => {
+  const origin = declare();
+  sign(origin, 5);
+  await tree.head();
+  sign(origin, 3);
+  expect(await found()).toEqual([origin, 5]);
+  sign(origin, 9, foreign);
+  expect(await found()).toEqual([origin, 5]);
+  for (const note of ['no note', undefined]) {
+    if (note === undefined) notes.delete(origin);
+    else notes.set(origin, note);
+    expect(await found()).toEqual([origin, 5]);
+  }
+});
+
+test('a declared tree without a checkpoint is missing', async () => {
+  declare();
+  await expect(tree.head()).rejects.toThrow('is missing: the event log declares that');
+});
+
+test('a checkpoint counts only if a declared key and a key of the file have signed it', async () => {
+  const origin = declare('here', root, key, foreign);
+  sign(origin, 3, foreign);
+  await expect(tree.head()).rejects.toThrow(
+    'was signed by none of the keys in the signing key file',
+  );
+  keyFile = [];
+  expect(await found()).toEqual([origin, 3]);
+  keyFile = [key];
+  sign(origin, 4, foreign, key);
+  expect(await found()).toEqual([origin, 4]);
+});
+
+test('a key that the log does not declare is not taken, although it is in the file', async () => {
+  const origin = declare('here', root, foreign);
+  sign(origin, 3);
+  await expect(tree.head()).rejects.toMatchObject({ code: 'proof_invalid' });
+});
+
+test('a log that declares none has the tree of its name that a key of the file has signed', async () => {
+  const origin = `here/${root}`;
+  sign(origin, 3);
+  keyFile = [];
+  expect(await found()).toBeUndefined();
+  keyFile = [foreign];
+  await expect(tree.head()).rejects.toMatchObject({ code: 'proof_invalid' });
+  keyFile = [key];
+  expect(await found()).toEqual([origin, 3]);
+});
+
+test('declarations that are cut off do not end the comparison', async () => {
+  const origin = declare();
+  sign(origin, 3);
+  keyFile = [];
+  await tree.head();
+  log = log.slice(0, 1);
+  expect(await found()).toEqual([origin, 3]);
+});
+
+test('of the trees of a renamed log the one with the most leaves is read', async () => {
+  const before = declare('before');
+  sign(before, 9);
+  expect(await found()).toEqual([before, 9]);
+  const here = declare();
+  sign(here, 2);
+  expect(await found()).toEqual([before, 9]);
+  sign(here, 10);
+  expect(await found()).toEqual([here, 10]);
+});
+
+test('a tree under an earlier name may have lost its key', async () => {
+  sign(declare('before', root, foreign), 9, foreign);
+  const here = declare();
+  sign(here, 2);
+  expect(await found()).toEqual([here, 2]);
+});
+
+test('another tree is read once it is declared, with the id of a restored log', async () => {
+  sign(declare(), 9);
+  await tree.head();
+  append(treeReplaced());
+  const { id: replaced } = log.at(-1)!;
+  expect(await found()).toBeUndefined();
+  const next = declare('here', replaced);
+  sign(next, 2);
+  expect(await tree.head()).toMatchObject({ origin: next, size: 2, logId: root });
+  append(restoreAccepted([root]));
+  const { id: restored } = log.at(-1)!;
+  sign(declare('here', restored), 1);
+  expect(await tree.head()).toMatchObject({ treeId: restored, logId: restored, size: 1 });
+});
+
+test('an answer that comes late does not replace a newer one', async () => {
+  const origin = declare();
+  sign(origin, 3);
+  const late = Promise.withResolvers<string | undefined>();
+  const older = notes.get(origin);
+  let isFirst = true;
+  const delayed = openOwnTree(fixedLog(log), {
+    name: 'here',
+    signingKeys: () => keyFile,
+    treeOf: (of) => ({
+      ...treeOf(of),
+      readCheckpoint: () => {
+        if (!isFirst) return treeOf(of).readCheckpoint();
+        isFirst = false;
+        return late.promise;
+      },
+    }),
+  });
+  const first = delayed.head();
+  // The first call waits for the log before it reads the checkpoint.
+  while (isFirst) await Promise.resolve();
+  sign(origin, 5);
+  expect((await delayed.head())!.size).toBe(5);
+  late.resolve(older);
+  expect((await first)!.size).toBe(5);
+});
