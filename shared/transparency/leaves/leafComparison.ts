@@ -126,8 +126,8 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   const leads = createSignedLeaves();
   const findEnd = createEndFinder(log, leads);
   const known = new LRUCache<string, Known>(entriesUpTo(MAX_STREAMS));
-  let end: SignedEnd | undefined;
-  /** Reads the tree of `end`. */
+  let signed: SignedEnd | undefined;
+  /** Reads the tree of `signed`. */
   let cached: TreeFiles = cachedTree(tree);
   let endAt = -Infinity;
   let refreshing: Promise<void> | undefined;
@@ -137,13 +137,13 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   async function refresh(): Promise<void> {
     const head = await tree.head();
     const next = head && (await findEnd(head));
-    const before = end?.head;
+    const before = signed?.head;
     // Another call may have found a later end meanwhile.
     if (before && head && before.treeId === head.treeId && before.size > head.size) return;
     if (head && head.origin !== before?.origin) cached = cachedTree(head.reader);
     // A log that was declared restored begins another tree.
     if (before && head && before.logId !== head.logId) known.clear();
-    end = next;
+    signed = next;
     endAt = performance.now();
   }
 
@@ -155,7 +155,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
 
   /** The newest checkpoint, if the event has a leaf under it. */
   const headOver = ({ position }: StoredEvent): SignedHead | undefined =>
-    end?.last !== undefined && position <= end.last.position ? end.head : undefined;
+    signed?.last !== undefined && position <= signed.last.position ? signed.head : undefined;
 
   /** `FITS`, or how the event does not fit. Throws `proof_invalid` for lost entries and tiles. */
   async function fitIn(
@@ -192,7 +192,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
    */
   async function endOfTree(): Promise<boolean> {
     await refresh();
-    const last = end?.last;
+    const last = signed?.last;
     if (last && (await log.eventAt(last.position))?.id !== last.event_id) throw otherEnd(last);
     return last !== undefined;
   }

@@ -196,22 +196,23 @@ test('an answer that comes late does not replace a newer one', async () => {
   sign(origin, 3);
   const late = Promise.withResolvers<string | undefined>();
   const older = notes.get(origin);
-  let isFirst = true;
+  const reading = Promise.withResolvers<void>();
+  let reads = 0;
   const delayed = openOwnTree(fixedLog(log), {
     name: 'here',
     signingKeys: () => keyFile,
     treeOf: (of) => ({
       ...treeOf(of),
       readCheckpoint: () => {
-        if (!isFirst) return treeOf(of).readCheckpoint();
-        isFirst = false;
+        reads += 1;
+        if (reads > 1) return treeOf(of).readCheckpoint();
+        reading.resolve();
         return late.promise;
       },
     }),
   });
   const first = delayed.head();
-  // The first call waits for the log before it reads the checkpoint.
-  while (isFirst) await Promise.resolve();
+  await reading.promise;
   sign(origin, 5);
   expect((await delayed.head())!.size).toBe(5);
   late.resolve(older);
