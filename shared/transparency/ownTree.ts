@@ -5,7 +5,11 @@
  */
 import type { KeyObject } from 'node:crypto';
 import { logIdAt, type IdentifiableLog } from '../eventlog/identity/logIdentity.ts';
-import { isTurnlogError, proofInvalidError } from '../lib/errors/turnlogError.ts';
+import {
+  isTurnlogError,
+  proofInvalidError,
+  storeUnavailableError,
+} from '../lib/errors/turnlogError.ts';
 import { missingTreeSentence, ownOrigin, readLogTrees, type LogTrees } from './logTrees.ts';
 import { openCheckpoint } from './proof/openCheckpoint.ts';
 import type { TileReader } from './tileStore.ts';
@@ -33,7 +37,10 @@ export interface SignedHead extends CheckpointText {
   reader: TileReader;
 }
 
-/** A reader of the log's own tree, which is empty before its first checkpoint. */
+/**
+ * A reader of the log's own tree, which is empty before its first checkpoint. Where `head` throws
+ * `proof_invalid`, the other methods throw `store_unavailable`.
+ */
 export interface OwnTree extends TileReader {
   /**
    * The newest checkpoint that is signed by a key of the signing key file, where this process has it, and
@@ -72,6 +79,7 @@ export function openOwnTree(
   { name, treeOf, signingKeys }: StoredTrees,
 ): OwnTree {
   let head: SignedHead | undefined;
+  let reading: Promise<SignedHead | undefined> | undefined;
 
   /** The newest checkpoint of one tree. */
   async function openHead(trees: LogTrees, origin: string): Promise<SignedHead | undefined> {
@@ -112,26 +120,26 @@ export function openOwnTree(
     );
   }
 
-  async function readNewest(): Promise<SignedHead | undefined> {
-    const before = head;
-    const next = await readHead();
-    // Another call may have read a newer one meanwhile.
-    if (
-      head === before ||
-      head?.treeId !== next?.treeId ||
-      (next && next.size > (head?.size ?? -1))
-    )
-      head = next;
-    return head;
-  }
+  /** Callers at the same time share one read. */
+  const readNewest = (): Promise<SignedHead | undefined> =>
+    (reading ??= readHead()
+      .then((next) => (head = next))
+      .finally(() => (reading = undefined)));
+
+  /** As `readNewest`, for those who can do nothing about a checkpoint that is not trusted. */
+  const readUsable = (): Promise<SignedHead | undefined> =>
+    readNewest().catch((error: unknown) => {
+      if (!isTurnlogError(error, 'proof_invalid')) throw error;
+      throw storeUnavailableError(`The transparency log can't be used. ${error.message}`, error);
+    });
 
   const reader = async (): Promise<TileReader | undefined> =>
-    (head ?? (await readNewest()))?.reader;
+    (head ?? (await readUsable()))?.reader;
 
   return {
     head: readNewest,
     read: async (path) => (await reader())?.read(path),
-    readCheckpoint: async () => (await readNewest())?.note,
+    readCheckpoint: async () => (await readUsable())?.note,
     beforeBundle: async (bundle) => (await reader())?.beforeBundle(bundle),
     state: async () => (await (await reader())?.state()) ?? { size: 0, checkpoint: undefined },
   };

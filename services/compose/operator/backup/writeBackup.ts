@@ -12,7 +12,11 @@ import { logIdAt } from '../../../../shared/eventlog/identity/logIdentity.ts';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import { isoTime } from '../../../../shared/ports/clock.ts';
 import { copyTree } from '../../../../shared/transparency/copyTree.ts';
-import { ownOrigin, readLogTrees, type LogTrees } from '../../../../shared/transparency/logTrees.ts';
+import {
+  ownOrigin,
+  readLogTrees,
+  type LogTrees,
+} from '../../../../shared/transparency/logTrees.ts';
 import type { TileReader, TreeState } from '../../../../shared/transparency/tileStore.ts';
 import { signingConfig, treeFilesOf } from '../../features/prover.ts';
 import { locateStorage, type EmbeddedLocation } from '../../logLocation.ts';
@@ -165,12 +169,12 @@ async function backUpFolder(
 async function backUpFiles(options: BackupOptions): Promise<WrittenBackup> {
   const { config, operator, to } = options;
   const missing = await copyKeyFiles(options, config.DATA_DIR);
-  const checkpoint = await orDamage((await operator.tiles()).readCheckpoint());
-  const damage = typeof checkpoint === 'object' ? [NOT_INCLUDED.tree(checkpoint.damage)] : [];
-  if (typeof checkpoint === 'string')
+  const head = await orDamage((await operator.tiles()).head());
+  const damage = head && 'damage' in head ? [NOT_INCLUDED.tree(head.damage)] : [];
+  if (head && 'note' in head)
     await writeFileAtomically({
       path: join(to.folder, BACKUP_FILES.checkpoint),
-      bytes: checkpoint,
+      bytes: head.note,
     });
   return {
     at: isoTime(systemClock.now()),

@@ -191,30 +191,35 @@ test('another tree is read once it is declared, with the id of a restored log', 
   expect(await tree.head()).toMatchObject({ treeId: restored, logId: restored, size: 1 });
 });
 
-test('an answer that comes late does not replace a newer one', async () => {
+test('calls at the same time share one read', async () => {
   const origin = declare();
   sign(origin, 3);
-  const late = Promise.withResolvers<string | undefined>();
-  const older = notes.get(origin);
-  const reading = Promise.withResolvers<void>();
   let reads = 0;
-  const delayed = openOwnTree(fixedLog(log), {
+  const counted = openOwnTree(fixedLog(log), {
     name: 'here',
     signingKeys: () => keyFile,
     treeOf: (of) => ({
       ...treeOf(of),
-      readCheckpoint: () => {
+      async readCheckpoint() {
         reads += 1;
-        if (reads > 1) return treeOf(of).readCheckpoint();
-        reading.resolve();
-        return late.promise;
+        return notes.get(of);
       },
     }),
   });
-  const first = delayed.head();
-  await reading.promise;
+  await Promise.all([counted.head(), counted.readCheckpoint(), counted.state()]);
+  expect(reads).toBe(1);
   sign(origin, 5);
-  expect((await delayed.head())!.size).toBe(5);
-  late.resolve(older);
-  expect((await first)!.size).toBe(5);
+  expect((await counted.head())!.size).toBe(5);
+});
+
+test('readers wait for a checkpoint that is trusted', async () => {
+  const origin = declare();
+  sign(origin, 3, foreign);
+  for (const read of [tree.readCheckpoint, () => tree.read('tile/0/000'), tree.state])
+    await expect(read()).rejects.toMatchObject({
+      code: 'store_unavailable',
+      message: expect.stringContaining("The transparency log can't be used. "),
+    });
+  sign(origin, 3);
+  expect(await tree.readCheckpoint()).toBe(notes.get(origin));
 });
