@@ -1,7 +1,7 @@
 /**
  * The tile store port: storage for the transparency log of an event log. Every adapter passes
- * test/contracts/tileStore.ts. A service reads the most recently opened tree. Until a tree exists,
- * every read returns undefined or an empty state.
+ * test/contracts/tileStore.ts. Until a tree exists, every read returns undefined or an empty
+ * state.
  */
 import type { Checkpoint, Position } from '../ports/eventStore.ts';
 
