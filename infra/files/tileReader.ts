@@ -90,10 +90,6 @@ const openedLast = (folder: string) => async (): Promise<string | undefined> => 
   return origin === undefined || origin === '' ? undefined : join(folder, origin);
 };
 
-/** Creates a reader of the most recently opened tree in a folder. */
-export const openFileTileReader = (folder: string): TileReader =>
-  fileTileReader(openedLast(folder));
-
 /** Creates a reader of the tree of one origin. */
 export const openFileTree = (folder: string, origin: string): TileReader =>
   fileTileReader(async () => join(folder, origin));

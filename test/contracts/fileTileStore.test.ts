@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openFileTileReader } from '../../infra/files/tileReader.ts';
+import { openOneFileTree } from '../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../infra/files/tileStore.ts';
 import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { tileStoreContract } from './tileStore.ts';
@@ -10,7 +10,7 @@ tileStoreContract('files', async () => {
   const trees = join(folder, 'tlog');
   return {
     trees: async () => openFileTileTrees(trees),
-    reader: () => openFileTileReader(trees),
+    reader: () => openOneFileTree(trees),
     dispose: () => rm(folder, { recursive: true }),
   };
 });

@@ -131,7 +131,7 @@ export function tileStoreContract(name: string, create: () => Promise<TileStoreF
       expect(await tree.state()).toMatchObject({ size: 5 });
       const first = await trees.open(ORIGIN);
       expect(await first.readCheckpoint()).toBe('the first');
-      expect(await reader.state()).toMatchObject({ size: 5 });
+      expect(await fixture.reader().state()).toMatchObject({ size: 5 });
     });
 
     test('where bundles begin is kept, and put back where it was not known', async () => {

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { readSigningKeys } from '../../services/compose/signingKeys.ts';
-import { openFileTileReader } from '../../infra/files/tileReader.ts';
+import { openOneFileTree } from '../../infra/files/tileReader.ts';
 import { parseCheckpoint, type CheckpointText } from '../../shared/transparency/tlog/checkpoint.ts';
 import { openNote } from '../../shared/transparency/tlog/note.ts';
 import { noteSigner } from '../../shared/transparency/tlog/noteKeys.ts';
@@ -41,7 +41,7 @@ afterAll(async () => {
 
 /** The checkpoint that is served, verified; undefined before the first. */
 async function newestCheckpoint(): Promise<CheckpointText | undefined> {
-  const note = await openFileTileReader(join(data, 'tlog')).readCheckpoint();
+  const note = await openOneFileTree(join(data, 'tlog')).readCheckpoint();
   if (note === undefined) return undefined;
   const [key] = readSigningKeys(join(data, 'log-signing-key.pem'));
   const origin = note.split('\n')[0]!;
@@ -75,7 +75,7 @@ test(
   'killed at any time, every checkpoint continues those before, and the tree comes to cover the log',
   async () => {
     const seen: CheckpointText[] = [];
-    const reader = openFileTileReader(join(data, 'tlog'));
+    const reader = openOneFileTree(join(data, 'tlog'));
     for (let kill = 0; kill < KILLS; kill += 1) {
       await killUnderLoad(startServerProcess(env));
       const head = await newestCheckpoint();

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { readSigningKeys } from '../../../services/compose/signingKeys.ts';
 import { openNote } from '../../../shared/transparency/tlog/note.ts';
 import { parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
-import { openFileTileReader } from '../../../infra/files/tileReader.ts';
+import { openOneFileTree } from '../../../infra/files/tileReader.ts';
 import { startTestService } from '../../support/http/service.ts';
 import { runCli } from '../../support/processes/cliProcess.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
@@ -54,7 +54,7 @@ test('audit vkey prints what verifies the checkpoints of the service', async () 
   try {
     let note: string | undefined;
     while (note === undefined)
-      note = await openFileTileReader(join(service.folder, 'tlog')).readCheckpoint();
+      note = await openOneFileTree(join(service.folder, 'tlog')).readCheckpoint();
     const { out } = await runCli(service.folder, 'audit', 'vkey');
     expect(openNote(note, [parseVkey(out.trim())]).by).toHaveLength(1);
   } finally {

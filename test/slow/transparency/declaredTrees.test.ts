@@ -2,7 +2,7 @@
 import { cp, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openFileTileReader } from '../../../infra/files/tileReader.ts';
+import { openOneFileTree } from '../../../infra/files/tileReader.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { systemClock, systemIds } from '../../../services/compose/system.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
@@ -76,7 +76,7 @@ const troubleOf = async (options = {}): Promise<string> =>
   (await prove(options).until(({ trouble }) => trouble !== undefined)).trouble!;
 
 const newest = async () =>
-  parseCheckpoint(parseNote((await openFileTileReader(trees).readCheckpoint())!).text);
+  parseCheckpoint(parseNote((await openOneFileTree(trees).readCheckpoint())!).text);
 
 const declarations = async () => [...(await readLogTrees(store))!.declared];
 
@@ -113,7 +113,7 @@ test.each(['tree', 'checkpoint'])(
     await proved(4);
     await rm(what === 'tree' ? trees : join(trees, ORIGIN, 'checkpoint'), { recursive: true });
     expect(await troubleOf()).toContain(`The transparency log ${ORIGIN} is missing`);
-    expect(await openFileTileReader(trees).readCheckpoint()).toBeUndefined();
+    expect(await openOneFileTree(trees).readCheckpoint()).toBeUndefined();
   },
 );
 
@@ -149,7 +149,7 @@ test('no new key is made for a tree that was signed, and one is for the tree tha
 test('a checkpoint that another key has signed, which the log does not declare, is refused', async () => {
   await proved(4);
   const other = signingKey();
-  const root = await rootAt(openFileTileReader(trees), 4);
+  const root = await rootAt(openOneFileTree(trees), 4);
   const text = formatCheckpoint({ origin: ORIGIN, size: 4, root });
   await writeFile(join(trees, ORIGIN, 'checkpoint'), signNote(text, [noteSigner(ORIGIN, other)]));
   expect(await troubleOf({ signingKeys: () => [other] })).toContain(

@@ -2,7 +2,7 @@ import { cp, mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openFileTileReader } from '../../../infra/files/tileReader.ts';
+import { openOneFileTree } from '../../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
@@ -67,7 +67,7 @@ const hashOf = ({ metadata }: StoredEvent): string =>
   (JSON.parse(metadata) as { hash: string }).hash;
 
 async function newestCheckpoint(signer = key, origin = ORIGIN) {
-  const note = (await openFileTileReader(trees).readCheckpoint())!;
+  const note = (await openOneFileTree(trees).readCheckpoint())!;
   return parseCheckpoint(openNote(note, [noteSigner(origin, signer).key]).text);
 }
 
@@ -75,7 +75,7 @@ const inTree = (file: string): string => join(trees, ORIGIN, file);
 
 test('every event has its leaf, in the order of the log, under a signed checkpoint', async () => {
   await proved(EVENTS);
-  const reader = openFileTileReader(trees);
+  const reader = openOneFileTree(trees);
   const head = await newestCheckpoint();
   expect(head).toMatchObject({ origin: ORIGIN, size: EVENTS.length });
   for (const index of [0, 255, 256, 699]) {
@@ -98,13 +98,13 @@ test('it goes on where it was, and each checkpoint continues the one before', as
   const before = await newestCheckpoint();
   await proved(EVENTS);
   const after = await newestCheckpoint();
-  const proof = await consistencyProof(openFileTileReader(trees), before.size, after.size);
+  const proof = await consistencyProof(openOneFileTree(trees), before.size, after.size);
   expect(verifyConsistency(proof, before, after)).toBe(true);
   const inOne = join(folder, 'other');
   const other = startProver(fixedLog(EVENTS), inOne, { signingKeys: () => [key] });
   provers.push(other);
   await other.until(({ size }) => size === EVENTS.length);
-  const note = (await openFileTileReader(inOne).readCheckpoint())!;
+  const note = (await openOneFileTree(inOne).readCheckpoint())!;
   expect(parseCheckpoint(openNote(note, [noteSigner(ORIGIN, key).key]).text)).toEqual(after);
 });
 
@@ -146,7 +146,7 @@ test.each(STEPS.map((step, done) => [step, done]))(
     expect(await newestCheckpoint()).toEqual(before);
     await proved(EVENTS);
     expect(await newestCheckpoint()).toEqual(after);
-    const reader = openFileTileReader(trees);
+    const reader = openOneFileTree(trees);
     const proof = await consistencyProof(reader, before.size, after.size);
     expect(verifyConsistency(proof, before, after)).toBe(true);
     expect(await reader.read('tile/0/001.p/44')).toBeUndefined();
@@ -246,7 +246,7 @@ test.each(Object.entries(DAMAGES))(
     expect(await readFile(inTree('bundles')).catch(() => undefined)).not.toEqual(whole);
     const { position } = EVENTS[699]!;
     const find = () =>
-      leafIndexOf(openFileTileReader(trees), { position, hash: hashOf(EVENTS[699]!) }, 700);
+      leafIndexOf(openOneFileTree(trees), { position, hash: hashOf(EVENTS[699]!) }, 700);
     await expect(find()).rejects.toThrow('does not know where bundle');
     const prover = prove(EVENTS);
     while (!(await find().catch(() => undefined))) await sleep(5);
@@ -298,7 +298,7 @@ test('a checkpoint that is gone is signed again, one that was changed is told', 
 
 test('no proof is made of tiles that were changed, though nobody else reads them', async () => {
   await proved(EVENTS);
-  const reader = openFileTileReader(trees);
+  const reader = openOneFileTree(trees);
   const { position } = EVENTS[3]!;
   const event = { position, hash: hashOf(EVENTS[3]!) };
   expect((await proveEvent(reader, event, 0))?.leaf.index).toBe(3);
@@ -386,7 +386,7 @@ test('another origin begins another tree, and the old one stays', async () => {
   await proved(EVENTS.slice(0, 300));
   const before = await readFile(inTree('checkpoint'));
   await proved(EVENTS, { origin: 'example.com/log', signingKeys: () => [signingKey()] });
-  const reader = openFileTileReader(trees);
+  const reader = openOneFileTree(trees);
   expect((await reader.readCheckpoint())!.split('\n')[0]).toBe(`example.com/log/${LOG_ID}`);
   expect(await readFile(inTree('checkpoint'))).toEqual(before);
 });
@@ -484,7 +484,7 @@ test('it publishes what its witnesses cosign, and goes on without those that say
   await prover.until(({ size }) => size === EVENTS.length);
   await prover.stop();
   expect(asked.at(-1)!.checkpoint).toContain(`\n${EVENTS.length}\n`);
-  const note = (await openFileTileReader(trees).readCheckpoint())!;
+  const note = (await openOneFileTree(trees).readCheckpoint())!;
   expect(note).toMatch(/\n— w\.test\/w [^\n]+\n$/);
   expect(verifyCosignature(parseNote(note).text, signer.key, parseNote(note).signatures[1]!)).toBe(
     1,

@@ -3,7 +3,7 @@ import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readMasterKeys } from '../../../../infra/files/masterKeyFile.ts';
-import { openFileTileReader } from '../../../../infra/files/tileReader.ts';
+import { openOneFileTree } from '../../../../infra/files/tileReader.ts';
 import { openFileWebhookProgress } from '../../../../infra/files/webhookProgress.ts';
 import {
   readRangeSync,
@@ -68,7 +68,7 @@ describe('a FIFO is refused at once as', () => {
 
   test('the current tree', async () => {
     makeFifo(join(folder, '.current'));
-    await expect(openFileTileReader(folder).state()).rejects.toThrow('is not a regular file');
+    await expect(openOneFileTree(folder).state()).rejects.toThrow('is not a regular file');
   });
 
   test('a temporary file, which is replaced', async () => {
