@@ -250,6 +250,10 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
     });
     const run = { input: 'More.', session_id };
     expect((await service.post(`/v1/agents/${agent_id}/run`, run)).status).toBe(200);
+    // The erasure of that account erases nothing of the other one, which may be held.
+    await cli('accounts', 'erase', account_id as string, '--confirm', account_id as string);
+    const types = service.forger.events().map(({ type }) => type);
+    expect(types.filter((type) => type.includes('erased'))).toEqual(['account.erased.v1']);
   }, 60_000);
 
   test('rows that were deleted or made are named by the verification', async () => {
