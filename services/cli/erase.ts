@@ -158,7 +158,9 @@ const describeRemains = ({ unrecorded, unowned }: ErasedAccount): string[] => [
     (stream) =>
       `${stream} is damaged, and its log can't say so: the keys that were found in it are destroyed; an agent's or account's texts \`projections rebuild\` takes out of the read models.`,
   ),
-  ...unowned.map((stream) => `${stream} is parked, and was left: nobody can tell whose it is.`),
+  ...unowned.map(
+    (stream) => `${stream} was left: the log does not say that it belongs to the account.`,
+  ),
 ];
 
 /** Erases an account with everything in it. The caller updates the read models. */

@@ -11,6 +11,7 @@ import {
   findParkedStreams,
   listOwnedSessions,
   listOwnedStreams,
+  readRecordedOwner,
   type OwnedStreamQueries,
 } from './ownedStreams.ts';
 import { createErasureTarget } from './readForErasure.ts';
@@ -58,7 +59,10 @@ export interface ErasedAccount extends AccountProgress {
    * Streams in which the erasure can't be recorded. The keys that were found in them are destroyed.
    */
   unrecorded: string[];
-  /** Parked streams that were kept because their owner is unknown. */
+  /**
+   * Streams that were kept: parked ones whose owner is unknown, and those that only their rows give to
+   * the account.
+   */
   unowned: string[];
 }
 
@@ -168,6 +172,9 @@ export async function eraseAccount(
   async function eraseOne(stream: string): Promise<void> {
     signal.throwIfAborted();
     if (unrecorded.has(stream)) return;
+    // Rows alone must not decide what is erased: another account may have to keep it.
+    const owner = await readRecordedOwner(context, stream);
+    if (owner !== undefined && owner !== account_id) return void unowned.add(stream);
     const erased = await tryErase(stream, true, eraseStream);
     if (erased && erased.position > last) last = erased.position;
     if (erased && !erased.again) done[`${streamKind(stream)}s` as keyof AccountProgress] += 1;

@@ -125,7 +125,7 @@ export function accountIn({ metadata: text }: Pick<StoredEvent, 'metadata'>): st
 }
 
 /** The owner according to the log; undefined when the log is damaged or does not contain it. */
-async function readRecordedOwner(
+export async function readRecordedOwner(
   { store }: Pick<OwnerSources, 'store'>,
   stream: string,
 ): Promise<string | undefined> {

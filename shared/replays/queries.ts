@@ -1,19 +1,28 @@
 import type { ReplaySettings } from './events.ts';
 import { createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
+import { isOwnStream } from '../erasure/ownedStreams.ts';
+import type { EventLog } from '../ports/eventStore.ts';
 import { isIdOf, replayStream } from '../eventlog/streams.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
 import { replayNotFoundError } from './errors.ts';
 
-/** The account's replay with this id. Errors: `replay_not_found`, `store_unavailable`. */
+interface OwnSource {
+  store: Pick<EventLog, 'readStream'>;
+  readModels: Pick<ReadModels, 'findReplay'>;
+}
+
+/** The account's replay with this id, by its row and by the log. Errors: `replay_not_found`, `store_unavailable`. */
 export async function findOwnReplay(
-  { readModels }: { readModels: Pick<ReadModels, 'findReplay'> },
+  { readModels, store }: OwnSource,
   accountId: string,
   replayId: string,
 ): Promise<ReplayRow> {
   const row = isIdOf('replay', replayId) ? await readModels.findReplay(replayId) : undefined;
   if (!row || row.account_id !== accountId || row.status === 'erased') throw replayNotFoundError();
+  const isOwn = await isOwnStream({ store }, accountId, replayStream(replayId), async () => row);
+  if (!isOwn) throw replayNotFoundError();
   return row;
 }
 

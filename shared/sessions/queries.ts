@@ -1,3 +1,4 @@
+import { isOwnStream } from '../erasure/ownedStreams.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
@@ -97,14 +98,19 @@ export async function readCommitments(
 /** Where sessions are read. */
 export type SessionSource = StreamSource & { readModels: Pick<ReadModels, 'findSession'> };
 
-/** A session of the account. Errors: `session_not_found`, `store_unavailable`. */
+/**
+ * A session of the account, by its row and by the log: an account with write access to the rows must
+ * not be shown the texts of others. Errors: `session_not_found`, `store_unavailable`.
+ */
 export async function findOwnSession(
-  { readModels }: SessionSource,
+  { readModels, store }: SessionSource,
   accountId: string,
   sessionId: string,
 ): Promise<SessionRow> {
   const row = await readModels.findSession(sessionId);
   if (row?.account_id !== accountId) throw sessionNotFound();
+  const isOwn = await isOwnStream({ store }, accountId, sessionStream(sessionId), async () => row);
+  if (!isOwn) throw sessionNotFound();
   return row;
 }
 

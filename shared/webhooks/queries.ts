@@ -1,6 +1,8 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
+import { isOwnStream } from '../erasure/ownedStreams.ts';
+import type { EventLog } from '../ports/eventStore.ts';
 import { isIdOf, webhookStream } from '../eventlog/streams.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { WebhookProgress, WebhookProgressReader } from './webhookProgress.ts';
@@ -26,14 +28,16 @@ export interface ShownWebhook {
 }
 
 interface Source {
-  store: { keys: ReadingKeys };
+  store: Pick<EventLog, 'readStream'> & { keys: ReadingKeys };
   readModels: Pick<ReadModels, 'findWebhook' | 'listWebhooks'>;
   webhooks: { progress: WebhookProgressReader };
 }
 
+type OwnSource = Pick<Source, 'readModels'> & { store: Pick<EventLog, 'readStream'> };
+
 /** Decrypts the texts of a row. Throws `key_missing`, `store_unavailable` or BoxBroken. */
 export async function textsOf(
-  { store }: Pick<Source, 'store'>,
+  { store }: { store: { keys: ReadingKeys } },
   { webhook_id, url, secret }: WebhookRow,
 ): Promise<{ url: string; secret: string }> {
   const open = await createTextOpener(store.keys, webhookStream(webhook_id), [url, secret]);
@@ -45,14 +49,16 @@ async function shown(source: Source, row: WebhookRow): Promise<ShownWebhook> {
   return { row, url, progress: await source.webhooks.progress.find(row.webhook_id) };
 }
 
-/** The account's webhook with this id. Errors: `webhook_not_found`, `store_unavailable`. */
+/** The account's webhook with this id, by its row and by the log. Errors: `webhook_not_found`, `store_unavailable`. */
 export async function ownWebhook(
-  { readModels }: Pick<Source, 'readModels'>,
+  { readModels, store }: OwnSource,
   accountId: string,
   webhookId: string,
 ): Promise<WebhookRow> {
   const row = isIdOf('webhook', webhookId) ? await readModels.findWebhook(webhookId) : undefined;
   if (row?.account_id !== accountId || row.deleted) throw webhookNotFound();
+  const isOwn = await isOwnStream({ store }, accountId, webhookStream(webhookId), async () => row);
+  if (!isOwn) throw webhookNotFound();
   return row;
 }
 

@@ -260,5 +260,7 @@ export async function discloseEvents(
   events: readonly StoredEvent[],
 ): Promise<RecordedEvent[]> {
   const lookup = await createLookup(keys, events);
-  return events.map((event) => disclosedEvent(openTextsApart(event, lookup)));
+  return events.map((event) =>
+    disclosedEvent(requireCiphertexts(event, openTextsApart(event, lookup))),
+  );
 }

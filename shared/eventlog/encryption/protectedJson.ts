@@ -4,10 +4,9 @@
  */
 import { randomUUID } from 'node:crypto';
 import { canonicalJson } from '../canonicalJson.ts';
-import { keyIdOf } from './protectedText.ts';
+import { keyIdOf, looksProtected } from './protectedText.ts';
 
 const CLOSED = /\{"box":"([\w-]{16}\.[\w-]+)","sha256":"([0-9a-f]{64})"\}/g;
-const COMMITMENT = /\{"sha256":"[0-9a-f]{64}"\}/;
 
 /** True for a member named `box`: inside a string its quotes would be escaped. */
 export const hasBoxes = (data: string): boolean => data.includes('"box"');
@@ -61,8 +60,25 @@ export function addKeyIds(data: string, ids: Set<string>): boolean {
   return any;
 }
 
-/** True when a commitment lacks its ciphertext. */
-export const lacksBox = (data: string): boolean => COMMITMENT.test(data);
+const holdsCommitment = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (looksProtected(value) || Object.values(value).some(holdsCommitment));
+
+/**
+ * True when data whose ciphertexts were replaced still holds a commitment: it lacks its ciphertext, or
+ * stands beside a text or a mark that only readers are shown. No hash tells these forms apart.
+ */
+export function lacksBox(data: string): boolean {
+  // An escape may hide the name.
+  if (!data.includes('"sha256"') && !data.includes('\\u')) return false;
+  try {
+    return holdsCommitment(JSON.parse(data));
+  } catch {
+    // Decoding the event reports it.
+    return false;
+  }
+}
 
 /** Random, so that no data has an object that is taken for a place. */
 const PLACE = `place-${randomUUID()}`;

@@ -3,6 +3,8 @@ import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { isClosed } from '../../eventlog/encryption/closedText.ts';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
+import { readRecordedOwner } from '../../erasure/ownedStreams.ts';
+import type { TranscriptRows } from '../../sessions/sqlQueries.ts';
 import { replayStream, sessionStream, webhookStream } from '../../eventlog/streams.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { encryptedTextsOf } from '../../sessions/history/transcript.ts';
@@ -46,6 +48,23 @@ const REPLAY: RowWithTexts<ReplayRow> = {
     [settings?.instruction, settings?.checks].filter((text) => text !== undefined),
 };
 
+/**
+ * Checks that rows name the accounts that the log says they belong to: an account is shown their texts,
+ * and sent its events. What the log says is kept in memory.
+ */
+function createOwnerCheck(store: Pick<ProtectedStore, 'readStream'>, findings: RowFindings) {
+  const owners = new LRUCache<string, string>(entriesUpTo(MAX_RECORDED));
+  return async (
+    place: { table: 'sessions' | 'webhooks'; key: string },
+    stream: string,
+    { account_id }: { account_id: string },
+  ): Promise<void> => {
+    const owner = owners.get(stream) ?? (await readRecordedOwner({ store }, stream));
+    if (owner !== undefined) owners.set(stream, owner);
+    if (owner !== undefined && owner !== account_id) throw findings.differs(place, 'account_id');
+  };
+}
+
 const checked =
   <Arguments extends unknown[], Found>(
     query: (...args: Arguments) => Promise<Found>,
@@ -60,7 +79,8 @@ const checked =
 /**
  * Wraps the queries of rows whose texts are encrypted, as they are in the log. A plain text in such a
  * row is shown only if the log has it, as logs of early releases do: an account that can write to the database
- * of the read models has no key to encrypt another one. The queries reject with `read_model_damaged`
+ * of the read models has no key to encrypt another one. Transcripts and lists of webhooks are of the
+ * account that the log says. The queries reject with `read_model_damaged`
  * then.
  */
 export function withCheckedTexts<Queries extends Checked>(
@@ -70,6 +90,20 @@ export function withCheckedTexts<Queries extends Checked>(
 ): Queries {
   /** Hashes of rows with plain texts that the log has; the texts may be erased any time. */
   const recorded = new LRUCache<string, string>(entriesUpTo(MAX_RECORDED));
+
+  const checkOwner = createOwnerCheck(store, findings);
+
+  async function checkWebhooks(rows: readonly WebhookRow[]): Promise<void> {
+    for (const row of rows)
+      await checkOwner({ table: 'webhooks', key: row.webhook_id }, WEBHOOK.stream(row), row);
+    await check(WEBHOOK, rows);
+  }
+
+  async function checkTranscript({ session, turns }: TranscriptRows): Promise<void> {
+    const { session_id } = session;
+    await checkOwner({ table: 'sessions', key: session_id }, sessionStream(session_id), session);
+    await check(TURN, turns.rows);
+  }
 
   async function check<Row extends { revision: number }>(
     kind: RowWithTexts<Row>,
@@ -98,12 +132,12 @@ export function withCheckedTexts<Queries extends Checked>(
 
   return {
     ...queries,
-    findTranscript: checked(queries.findTranscript, (found) =>
-      check(TURN, found?.turns.rows ?? []),
-    ),
+    findTranscript: checked(queries.findTranscript, async (found) => {
+      if (found) await checkTranscript(found);
+    }),
     findWebhook: checked(queries.findWebhook, (row) => check(WEBHOOK, row ? [row] : [])),
-    listWebhooks: checked(queries.listWebhooks, ({ rows }) => check(WEBHOOK, rows)),
-    listEnabledWebhooks: checked(queries.listEnabledWebhooks, (rows) => check(WEBHOOK, rows)),
+    listWebhooks: checked(queries.listWebhooks, ({ rows }) => checkWebhooks(rows)),
+    listEnabledWebhooks: checked(queries.listEnabledWebhooks, checkWebhooks),
     findReplay: checked(queries.findReplay, (row) => check(REPLAY, row ? [row] : [])),
   };
 }

@@ -220,6 +220,42 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
     expect([erased.code, erased.err]).toEqual([1, expect.stringContaining('legal hold')]);
   }, 60_000);
 
+  test('a row that names another account gives that account nothing', async () => {
+    const { agent_id, session_id } = await session();
+    const { body } = await service.post('/v1/webhooks', { url: 'https://[3ffe::1]/hook' });
+    const { webhook_id } = body.data;
+    const replay = await service.post('/v1/replays', { sessions: [session_id], tools: 'recorded' });
+    const { replay_id } = replay.body.data;
+    const { answer: account } = await cli('accounts', 'open', 'attacker');
+    const { account_id } = account;
+    const { answer: issued } = await cli('keys', 'issue', '--account', account_id as string);
+    const attacker = apiClient(service.url, issued['api_key'] as string);
+    await untilServed(attacker);
+    const places = { sessions: session_id, webhooks: webhook_id, replays: replay_id };
+    for (const table of Object.keys(places))
+      await forger.run(`UPDATE {${table}} SET account_id = ?`, account_id as string);
+    const mine = `/v1/sessions/${session_id}`;
+    const paths = ['', '/events', '/report', '/proof', '/turns/1/requests'].map((p) => mine + p);
+    for (const path of [...paths, `/v1/webhooks/${webhook_id}`, `/v1/replays/${replay_id}`]) {
+      const reply = await attacker.get(path);
+      expect([path, [404, 503].includes(reply.status)]).toEqual([path, true]);
+      expect(JSON.stringify(reply.body)).not.toMatch(/Hello|3ffe/);
+    }
+    const patched = await attacker.send('PATCH', mine, { title: FORGED });
+    expect([patched.status, patched.body.code]).toEqual([404, 'session_not_found']);
+    expect(await damagedRows()).toContainEqual({
+      table: 'sessions',
+      key: session_id,
+      column: 'account_id',
+    });
+    const run = { input: 'More.', session_id };
+    expect((await service.post(`/v1/agents/${agent_id}/run`, run)).status).toBe(200);
+    // The erasure of that account erases nothing of the other one, which may be held.
+    await cli('accounts', 'erase', account_id as string, '--confirm', account_id as string);
+    const types = service.forger.events().map(({ type }) => type);
+    expect(types.filter((type) => type.includes('erased'))).toEqual(['account.erased.v1']);
+  }, 60_000);
+
   test('rows that were deleted or made are named by the verification', async () => {
     const { session_id } = await session();
     await forger.run('DELETE FROM {turns} WHERE session_id = ?', session_id);

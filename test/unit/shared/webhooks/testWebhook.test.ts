@@ -18,7 +18,7 @@ function setUp(allowed: boolean, stopping = new AbortController()) {
   const permits = createUnregisteredPool({ permits: 2, bytes: Infinity });
   const context = {
     readModels: { findWebhook: async () => row as WebhookRow },
-    store: { keys: { find: async () => new Map() } },
+    store: { readStream: async () => [], keys: { find: async () => new Map() } },
     clock: { now: () => 0 },
     ids: { uuid: () => 'e1' },
     rateLimiter: {

@@ -256,12 +256,43 @@ describe('a box', () => {
     ['with a changed byte', ({ sha256, box }) => ({ sha256, box: `${box.slice(0, -3)}AAA` })],
     ['that was cut', ({ sha256, box }) => ({ sha256, box: box.slice(0, 30) })],
     ['that was taken out', ({ sha256 }) => ({ sha256 })],
+    ['that is none', ({ sha256 }) => ({ sha256, box: 'none' })],
+    ['in whose place a mark says that it was erased', ({ sha256 }) => ({ sha256, erased: true })],
+    ['in whose place is another text', ({ sha256 }) => ({ sha256, erased: 'I agreed.' })],
   ])('%s is found, and every chain holds', async (_what, change) => {
     const { keys } = memoryKeys();
     const [event] = await stored(keys, [turnStarted(1)]);
-    const other = changed(event!, change);
-    await expect(openEvents(keys, [other])).rejects.toMatchObject({ code: 'event_invalid' });
-    expect(firstFault([decodeEvent(other)])).toBe(-1);
+    await expectFound(keys, changed(event!, change));
+  });
+
+  /** By readers of texts and by those who disclose them; the hash chain cannot tell. */
+  async function expectFound(keys: ReturnType<typeof memoryKeys>['keys'], event: StoredEvent) {
+    expect(firstFault([decodeEvent(event)])).toBe(-1);
+    for (const read of [openEvents, discloseEvents])
+      await expect(read(keys, [event])).rejects.toMatchObject({ code: 'event_invalid' });
+    expect(await openTexts(keys, [event])).toEqual([
+      { ...event, unreadable: expect.objectContaining({ code: 'event_invalid' }) },
+    ]);
+  }
+
+  test('in whose place is the text itself is found, also once it is erased', async () => {
+    const { keys, kept: store, open } = memoryKeys();
+    const [event] = await stored(keys, [turnStarted(1, { input: SECRET })]);
+    const [disclosed] = await discloseEvents(keys, [event!]);
+    const clear = changed(event!, () => (disclosed!.data as any).input);
+    await expectFound(keys, clear);
+    for (const id of store.keys()) store.set(id, 'destroyed');
+    await expectFound(open(), clear);
+  });
+
+  test.each([
+    ['blanks', ' "sha256" : '],
+    ['an escape', '"sh\\u0061256":'],
+  ])('that was taken out is found behind %s', async (_what, name) => {
+    const { keys } = memoryKeys();
+    const [event] = await stored(keys, [turnStarted(1)]);
+    const data = event!.data.replace(/"box":"[^"]*","sha256":/, name);
+    await expectFound(keys, { ...event!, data });
   });
 
   test('that was exchanged with another one is found', async () => {

@@ -29,6 +29,7 @@ import {
   sessionStarted,
   turnCompleted,
   turnStarted,
+  webhookCreated,
 } from '../../../../support/builders/events.ts';
 import {
   createLeafComparison,
@@ -58,6 +59,8 @@ let key: ApiKeyRow | undefined;
 let account: AccountRow | undefined;
 let agent: AgentRow | undefined;
 let turn: TurnRow;
+/** The account that the rows of the session and of its webhook name. */
+let owner: string;
 let damaged: DamagedRows;
 let checked: ReturnType<typeof start>;
 
@@ -69,13 +72,18 @@ const readStream: EventStore['readStream'] = async (...given) => {
 const append = (stream: string, event: Parameters<typeof record>[1]): void =>
   void log.push(record({ stream }, event));
 
+const session = () => ({ session_id: 'session_1', account_id: owner });
+const webhook = () => ({ webhook_id: 'webhook_1', account_id: owner, erased: true, revision: 0 });
+
 function start() {
   const queries = {
     findApiKey: async () => key,
     findApiKeyByHash: async () => key,
     findAccount: async () => account,
     findAgent: async () => agent,
-    findTranscript: async () => ({ turns: { rows: [turn], more: false } }),
+    findTranscript: async () => ({ session: session(), turns: { rows: [turn], more: false } }),
+    listWebhooks: async () => ({ rows: [webhook()], more: false }),
+    listEnabledWebhooks: async () => [webhook()],
     untilShown: async () => true,
   } as unknown as ReadModels;
   const source = {
@@ -97,7 +105,7 @@ async function project(): Promise<void> {
 }
 
 beforeEach(async () => {
-  [log, isAway, now, leaves] = [[], false, 0, undefined];
+  [log, isAway, now, leaves, owner] = [[], false, 0, undefined, 'acct_1'];
   ({ record } = recordHistory());
   append(ACCOUNT, accountOpened());
   append(ACCOUNT, keyIssued('key_1'));
@@ -292,6 +300,30 @@ describe('an agent', () => {
   });
 });
 
+describe('a row that names another account than the log', () => {
+  const bounds = { limit: 1, bytes: 1 };
+
+  test('of a session shows no transcript', async () => {
+    await checked.findTranscript('acct_1', 'session_1', bounds);
+    owner = 'acct_2';
+    expect(await failure(checked.findTranscript('acct_2', 'session_1', bounds))).toEqual([
+      DAMAGED,
+      [{ table: 'sessions', key: 'session_1', column: 'account_id' }],
+    ]);
+  });
+
+  test('of a webhook is neither listed nor sent anything', async () => {
+    append('webhook-webhook_1', webhookCreated());
+    expect(await checked.listEnabledWebhooks(1)).toHaveLength(1);
+    owner = 'acct_2';
+    for (const query of [checked.listWebhooks('acct_2', bounds), checked.listEnabledWebhooks(1)])
+      expect(await failure(query)).toEqual([
+        DAMAGED,
+        [{ table: 'webhooks', key: 'webhook_1', column: 'account_id' }],
+      ]);
+  });
+});
+
 describe('a turn', () => {
   test('with plain texts is shown where the log has them, as logs of early releases do', async () => {
     expect((await checked.findTranscript('', '', { limit: 1, bytes: 1 }))?.turns.rows).toEqual([
@@ -315,13 +347,17 @@ describe('a turn', () => {
       },
     };
     const queries = {
-      findTranscript: async () => ({ turns: { rows: rows.toReversed(), more: false } }),
+      findTranscript: async () => ({
+        session: session(),
+        turns: { rows: rows.toReversed(), more: false },
+      }),
       untilShown: async () => true,
     } as unknown as ReadModels;
     const source = { store, damaged: createDamagedStreams(() => undefined) };
     const models = checkedReadModels(queries, source, damaged, () => now);
     await models.findTranscript('', '', { limit: 2, bytes: 1 });
-    expect(readUpTo).toEqual([0, 1, 2, 3, 4]);
+    // Its first event is read for its account.
+    expect(readUpTo).toEqual([0, 0, 1, 2, 3, 4]);
     expect(damaged.count()).toBe(0);
   });
 
