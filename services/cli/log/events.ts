@@ -1,18 +1,26 @@
 import type { Command } from 'commander';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { openTexts, type ReadableEvent } from '../../../shared/eventlog/encryption/openTexts.ts';
+import { toCommitments } from '../../../shared/eventlog/encryption/protectedText.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { CliContext, WithOperator } from '../context.ts';
 import { parsePositionOption } from '../positions.ts';
 
 const BATCH_SIZE = 500;
 
-/** An event with its texts, marked if they are erased or can't be decrypted. */
-const formatEvent = (event: ReadableEvent): object => ({
-  ...decodeEvent(event),
-  ...(event.erased && { erased: true }),
-  ...(event.unreadable && { unreadable: event.unreadable.message }),
-});
+/**
+ * An event with its texts, marked if they are erased or can't be decrypted. A text that someone put in the
+ * place of a ciphertext is not printed, although no hash tells it from one.
+ */
+export function formatEvent(event: ReadableEvent): object {
+  const { data, ...decoded } = decodeEvent(event);
+  return {
+    ...decoded,
+    data: event.unreadable ? toCommitments(data) : data,
+    ...(event.erased && { erased: true }),
+    ...(event.unreadable && { unreadable: event.unreadable.message }),
+  };
+}
 
 /** Prints the events after a position as JSON lines, and then new events as they arrive. */
 async function tail(

@@ -19,7 +19,6 @@ import { createInclusionProver } from '../../../shared/transparency/tlog/proofs.
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
 import type { Operator } from '../../../services/compose/operator/operator.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 import { converse, run, type TestSession } from '../../support/http/damagedSession.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import type { Reply } from '../../support/http/service.ts';
@@ -27,6 +26,7 @@ import { startCliWith, type CliResult } from '../../support/processes/cliProcess
 import { asOperatorOn, eventually } from '../../support/processes/operator.ts';
 import type { LoggedEvent } from '../../support/stores/forger/forger.ts';
 import { forgedStores, type ForgedService } from '../../support/stores/forger/forgedService.ts';
+import { treeForger } from '../../support/stores/forger/treeForger.ts';
 
 const VERIFIER = join(import.meta.dirname, '../../../examples/verify_bundle.py');
 const FORGED = 'What was never said.';
@@ -194,10 +194,14 @@ describe.each(await forgedStores())(
     });
 
     test('is refused by the process that appended it, before it has a leaf', async () => {
-      const otherKey = join(elsewhere, 'other.pem');
-      makeSigningKey(otherKey);
-      // It signs nothing with another key.
-      await service.restart({ LOG_SIGNING_KEY_FILE: otherKey });
+      const { length } = service.forger.events();
+      const size = await eventually(
+        async () => (await service.get('/health/ready')).body.data.transparency_log.size as number,
+        (leaves) => leaves >= length,
+      );
+      // Nothing is signed while the state is of another tree.
+      const tree = treeForger(service.env);
+      await tree.changeState({ size: size + 1 });
       const { agent, session, stream } = await converse(service, 3);
       // Followers that start again look whether the newest event that they know is there.
       await converse(service, 1);
@@ -211,13 +215,14 @@ describe.each(await forgedStores())(
       // docs/proof.md: inherent for a process that has not appended it.
       restore(genuine);
       service.forger.rewrite(stream, 4, ({ data }) => void (data['finish_reason'] = 'length'));
-      await service.restart({ LOG_SIGNING_KEY_FILE: otherKey });
+      await service.restart();
       const { status, body } = await service.get(`/v1/sessions/${session}/events`);
       expect([status, JSON.stringify(body).includes('"finish_reason":"length"')]).toEqual([
         200,
         true,
       ]);
       restore(genuine);
+      await tree.changeState({ size });
       await service.restart();
     });
 

@@ -60,6 +60,7 @@ function plainText(data: unknown): string | undefined {
 
 async function commitmentOf({ salt, text }: Members): Promise<string> {
   if (!SALT.test(String(salt))) return 'a salt of another length';
+  if (!String(text).isWellFormed()) return 'a lone surrogate';
   const binary = atob(String(salt).replaceAll('-', '+').replaceAll('_', '/'));
   const bytes = Uint8Array.from(binary, (char) => char.charCodeAt(0));
   return toHex(await digest(join(bytes, utf8(String(text)))));
