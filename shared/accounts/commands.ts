@@ -13,6 +13,7 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { requireName } from '../lib/validation/nameSchema.ts';
 import { accountStream } from '../eventlog/streams.ts';
 import { isoTime } from '../ports/clock.ts';
+import { wordsKeyId } from '../search/wordTokens.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
@@ -39,6 +40,9 @@ export async function openAccount(
   actor: Actor,
   name: string,
 ): Promise<Position | undefined> {
+  // Its id can be computed. While the key does not exist, a forged ciphertext could name it in another
+  // stream, whose erasure would record it as destroyed.
+  await context.store.keys.ensureKey(wordsKeyId(actor.account_id));
   const opened = await handle(context, actor, accountTarget(actor), {
     type: 'open_account',
     name: requireName(name),

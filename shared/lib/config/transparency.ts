@@ -12,7 +12,7 @@ export const transparencyOptions = {
   LOG_SIGNING_KEY_FILE: Type.Optional(
     Type.String({
       description:
-        'File of the Ed25519 keys (PEM, PKCS #8) that all sign checkpoints; default `log-signing-key.pem` in the data folder. Projectors with `DATABASE_URL` need the same',
+        'File of the Ed25519 keys (PEM, PKCS #8) that all sign checkpoints; default `log-signing-key.pem` in the data folder. With `DATABASE_URL`, projectors need the same (API processes should)',
     }),
   ),
   LOG_PUBLIC: Type.Boolean({
