@@ -43,34 +43,43 @@ export interface SignedHead extends CheckpointText {
  */
 export interface OwnTree extends TileReader {
   /**
-   * The newest checkpoint that is signed by a key of the signing key file, where this process has it, and
-   * by a key that the log declares. Of several trees with the same leaves, which a renamed log has, that of
-   * the one with the most. A checkpoint that is older or not signed so is passed over once another is
-   * known. Undefined while none is known of a tree that the log does not declare. Throws `proof_invalid`
-   * where a declared tree has no such checkpoint, and `store_unavailable`.
+   * The newest checkpoint that a key of the signing key file has signed, where this process has that file,
+   * and a key that the log declares. A renamed log has several trees with the same leaves: the largest one
+   * counts. Once a checkpoint is known, one that is older or not trusted does not replace it (`doubt`).
+   * Undefined while the log declares no tree. Throws `proof_invalid` where a declared tree has no trusted
+   * checkpoint, and `store_unavailable`.
    */
   head(): Promise<SignedHead | undefined>;
+  /** Why the newest checkpoint did not replace the known one, in sentences, at the last call of `head`. */
+  doubt(): string | undefined;
 }
 
+/** How long the tree is taken for the newest one by reads of tiles. */
+const FRESH_MS = 1_000;
+
 /**
- * Opens a checkpoint. A log of an earlier release declares no keys. Undefined without any key. Throws
- * `proof_invalid` unless a trusted key has signed it.
+ * Opens a checkpoint of an origin. A log of an earlier release declares no keys. Undefined without any key.
+ * Throws `proof_invalid` unless a declared key, and one of those given, have signed it.
  */
 function openTrusted(
   note: string,
   origin: string,
-  { declared, signingKeys }: Pick<LogTrees, 'declared'> & Pick<StoredTrees, 'signingKeys'>,
+  { declared, keys }: Pick<LogTrees, 'declared'> & { keys: readonly KeyObject[] },
 ): CheckpointText | undefined {
-  const own = signingKeys().map((key) => noteSigner(origin, key).key);
-  const keys = declared.get(origin)?.vkeys.map(parseVkey) ?? own;
-  if (keys.length === 0) return undefined;
-  const opened = openCheckpoint(note, keys);
+  const own = keys.map((key) => noteSigner(origin, key).key);
+  const accepted = declared.get(origin)?.vkeys.map(parseVkey) ?? own;
+  if (accepted.length === 0) return undefined;
+  const { note: opened, checkpoint } = openCheckpoint(note, accepted);
+  if (checkpoint.origin !== origin)
+    throw proofInvalidError(
+      `The newest checkpoint of ${origin} is of another log, ${checkpoint.origin}. Put it back from a backup.`,
+    );
   const trusted = own.map(publicKeyOf);
-  if (own.length > 0 && opened.note.by.every((key) => !trusted.includes(publicKeyOf(key))))
+  if (own.length > 0 && opened.by.every((key) => !trusted.includes(publicKeyOf(key))))
     throw proofInvalidError(
       `The newest checkpoint of ${origin} was signed by none of the keys in the signing key file: either that file is not the one of the log's server, or the event log and the checkpoint were changed. Put back what was changed from a backup.`,
     );
-  return opened.checkpoint;
+  return checkpoint;
 }
 
 /** Opens the log's own tree. */
@@ -78,66 +87,134 @@ export function openOwnTree(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
   { name, treeOf, signingKeys }: StoredTrees,
 ): OwnTree {
+  /** The newest checkpoint of each tree that was opened. */
+  const opened = new Map<string, SignedHead>();
   let head: SignedHead | undefined;
+  let readAt = -Infinity;
   let reading: Promise<SignedHead | undefined> | undefined;
+  let doubt: string | undefined;
+  let keys: readonly KeyObject[] = [];
+
+  /** Keeps the keys that were read before where the file can't be read for a moment. */
+  function readKeys(): void {
+    try {
+      keys = signingKeys();
+    } catch (error) {
+      if (keys.length === 0)
+        throw storeUnavailableError('The signing key file can’t be read: see the log.', error);
+    }
+  }
+
+  /** Opens a checkpoint with the keys that were read, and with those of the file if it is not trusted. */
+  function openNewest(
+    note: string,
+    origin: string,
+    { declared }: LogTrees,
+  ): CheckpointText | undefined {
+    if (keys.length === 0) readKeys();
+    try {
+      return openTrusted(note, origin, { declared, keys });
+    } catch (error) {
+      if (!isTurnlogError(error, 'proof_invalid')) throw error;
+      readKeys();
+      return openTrusted(note, origin, { declared, keys });
+    }
+  }
 
   /** The newest checkpoint of one tree. */
   async function openHead(trees: LogTrees, origin: string): Promise<SignedHead | undefined> {
-    const { declared, identity, treeId } = trees;
     const reader = treeOf(origin);
     const note = await reader.readCheckpoint();
-    if (note === undefined && declared.has(origin))
+    if (note === undefined && trees.declared.has(origin))
       throw proofInvalidError(missingTreeSentence(origin));
     if (note === undefined) return undefined;
-    if (head && note === head.note && origin === head.origin) return head;
-    const checkpoint = openTrusted(note, origin, { declared, signingKeys });
-    return checkpoint && { ...checkpoint, note, treeId, logId: logIdAt(identity), reader };
+    const before = opened.get(origin);
+    if (before?.note === note) return before;
+    const checkpoint = openNewest(note, origin, trees);
+    if (!checkpoint) return undefined;
+    const { treeId, identity } = trees;
+    const next = { ...checkpoint, note, treeId, logId: logIdAt(identity), reader };
+    opened.set(origin, next);
+    return next;
   }
 
-  /** As `openHead`; undefined instead of `proof_invalid`. */
+  /** The tree under an earlier name may have been signed with a key that is gone. */
   const openOther = (trees: LogTrees, origin: string): Promise<SignedHead | undefined> =>
     openHead(trees, origin).catch((error: unknown) => {
       if (isTurnlogError(error, 'proof_invalid')) return undefined;
       throw error;
     });
 
+  /** The newest checkpoint of the tree that has to have one. `known` stays the newest where it can't be taken. */
+  async function openOwn(
+    trees: LogTrees,
+    own: string,
+    known: SignedHead | undefined,
+  ): Promise<SignedHead | undefined> {
+    try {
+      if (trees.damage !== undefined) throw proofInvalidError(trees.damage);
+      const next = await openHead(trees, own);
+      const isOlder = next !== undefined && known?.origin === own && next.size < known.size;
+      doubt = isOlder
+        ? `The checkpoint of ${own} has ${next.size} leaves, and ${known.size} were signed. Put it back from a backup.`
+        : undefined;
+      return next;
+    } catch (error) {
+      if (!known || !isTurnlogError(error, 'proof_invalid')) throw error;
+      doubt = error.message;
+      return undefined;
+    }
+  }
+
   async function readHead(): Promise<SignedHead | undefined> {
     const trees = await readLogTrees(log);
     if (!trees) return undefined;
-    const known = head?.treeId === trees.treeId ? head : undefined;
+    const { treeId, sameLeafIds, declared } = trees;
+    const known = head?.treeId === treeId ? head : undefined;
     const own = ownOrigin(trees, name);
-    const others = [...trees.declared.keys()].filter(
-      (origin) => origin !== own && origin.endsWith(`/${trees.treeId}`),
+    const current = [...declared.keys(), `${name}/${treeId}`].filter(
+      (origin) => origin !== own && origin.endsWith(`/${treeId}`),
     );
-    // A tree under an earlier name may have been signed with a key that is gone.
     const heads = await Promise.all([
-      known ? openOther(trees, own) : openHead(trees, own),
-      ...others.map((origin) => openOther(trees, origin)),
+      openOwn(trees, own, known),
+      ...[...new Set(current)].map((origin) => openOther(trees, origin)),
     ]);
-    return heads.reduce(
-      (newest, other) => (other && other.size > (newest?.size ?? -1) ? other : newest),
-      known,
-    );
+    let newest = known;
+    for (const other of heads) {
+      const isLarger = other && other.size > (newest?.size ?? -1);
+      // A witness may have added its line.
+      const isSame = other && other.size === newest?.size && other.origin === newest.origin;
+      if (isLarger || isSame) newest = other;
+    }
+    // Until the tree that replaces it has a checkpoint.
+    return newest ?? (head && sameLeafIds.includes(head.treeId) ? head : undefined);
+  }
+
+  async function readAndKeep(): Promise<SignedHead | undefined> {
+    head = await readHead();
+    readAt = performance.now();
+    return head;
   }
 
   /** Callers at the same time share one read. */
   const readNewest = (): Promise<SignedHead | undefined> =>
-    (reading ??= readHead()
-      .then((next) => (head = next))
-      .finally(() => (reading = undefined)));
+    (reading ??= readAndKeep().finally(() => (reading = undefined)));
 
-  /** As `readNewest`, for those who can do nothing about a checkpoint that is not trusted. */
+  /** As `readNewest`, with the error of a store that can't be read. */
   const readUsable = (): Promise<SignedHead | undefined> =>
     readNewest().catch((error: unknown) => {
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
       throw storeUnavailableError(`The transparency log can't be used. ${error.message}`, error);
     });
 
-  const reader = async (): Promise<TileReader | undefined> =>
-    (head ?? (await readUsable()))?.reader;
+  const reader = async (): Promise<TileReader | undefined> => {
+    const isFresh = head && performance.now() - readAt < FRESH_MS;
+    return (isFresh ? head : await readUsable())?.reader;
+  };
 
   return {
     head: readNewest,
+    doubt: () => doubt,
     read: async (path) => (await reader())?.read(path),
     readCheckpoint: async () => (await readUsable())?.note,
     beforeBundle: async (bundle) => (await reader())?.beforeBundle(bundle),

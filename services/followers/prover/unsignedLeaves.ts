@@ -5,6 +5,11 @@ import {
 import { readLogUntil } from '../../../shared/eventlog/following/followLog.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import {
+  createEndFinder,
+  type ComparedLog,
+} from '../../../shared/transparency/leaves/signedEnd.ts';
+import { createSignedLeaves } from '../../../shared/transparency/leaves/signedLeaves.ts';
 import { createSingleProver } from '../../../shared/transparency/leaves/leafProver.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
@@ -42,6 +47,29 @@ async function readHead({ store, signedSize }: OpenTree): Promise<TreeHead> {
   return note === undefined ? { size: 0, root: EMPTY_ROOT } : parseCheckpoint(parseNote(note).text);
 }
 
+/** Requires that the tree goes on behind the event of its last leaf, wherever its state says that this is. */
+async function requireLastEvent(
+  log: ComparedLog,
+  { origin, store, signedSize }: OpenTree,
+): Promise<void> {
+  const note = await store.readCheckpoint();
+  if (note === undefined || signedSize() === 0) return;
+  const head = {
+    ...parseCheckpoint(parseNote(note).text),
+    note,
+    treeId: origin,
+    logId: '',
+    reader: store,
+  };
+  await createEndFinder(
+    log,
+    createSignedLeaves(),
+  )(head).catch((error: unknown) => {
+    if (!isTurnlogError(error, 'proof_invalid')) throw error;
+    throw treeRefusal(origin, error.message);
+  });
+}
+
 /**
  * Requires that the leaves which are stored and were not signed are those of the log: a crash leaves some,
  * and an account that can write to the files can add some, which the next checkpoint would sign. Adds the
@@ -54,7 +82,7 @@ export async function requireUnsignedLeaves(
 ): Promise<void> {
   const { store, origin } = tree;
   const [signed, stored] = [tree.signedSize(), tree.storedSize()];
-  if (signed === stored) return;
+  if (signed === stored) return requireLastEvent(log, tree);
   const refusal = (): Error =>
     treeRefusal(
       origin,

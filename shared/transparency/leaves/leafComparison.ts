@@ -73,6 +73,12 @@ interface Known {
   ownFrom: number;
 }
 
+/** The first `size` leaves of a tree. */
+interface ComparedTree {
+  head: SignedHead;
+  size: number;
+}
+
 const flawOf = ({ revision }: StoredEvent, what: string): StreamFlaw => ({
   reason: `the event at revision ${revision} ${what}`,
   revision,
@@ -149,23 +155,33 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
 
   /** The end, which may be a second old where it is before the event. */
   async function endFor(event: StoredEvent): Promise<void> {
-    if (headOver(event) || performance.now() - endAt < END_MS) return;
+    if (isSigned(event) || performance.now() - endAt < END_MS) return;
     await (refreshing ??= refresh().finally(() => (refreshing = undefined)));
   }
 
-  /** The newest checkpoint, if the event has a leaf under it. */
-  const headOver = ({ position }: StoredEvent): SignedHead | undefined =>
-    signed?.last !== undefined && position <= signed.last.position ? signed.head : undefined;
+  /** True if the event has a leaf under the newest checkpoint. */
+  const isSigned = ({ position }: StoredEvent): boolean =>
+    signed?.last !== undefined && position <= signed.last.position;
+
+  /** The tree that has a leaf of the event, signed or not; undefined without one. */
+  function treeOver(event: StoredEvent): ComparedTree | undefined {
+    if (!signed) return undefined;
+    const { head, stored } = signed;
+    if (isSigned(event)) return { head, size: head.size };
+    const isStored = stored.checkpoint && event.position <= stored.checkpoint.position;
+    return isStored ? { head, size: stored.size } : undefined;
+  }
 
   /** `FITS`, or how the event does not fit. Throws `proof_invalid` for lost entries and tiles. */
   async function fitIn(
     files: TreeFiles,
     event: StoredEvent,
-    { head, bundle }: { head: SignedHead; bundle: number },
+    { head, size, bundle }: ComparedTree & { bundle: number },
   ): Promise<string> {
     const hash = recordedHash(event);
-    const index = await leafIndexIn(files, { bundle, size: head.size }, hash);
+    const index = await leafIndexIn(files, { bundle, size }, hash);
     if (index === undefined) return NO_LEAF;
+    if (index >= head.size) return FITS;
     return (await leads(files, head, { index, hash })) ? FITS : NOT_SIGNED;
   }
 
@@ -173,15 +189,16 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
    * `FITS`, or how the event does not fit its leaf, in the rest of a sentence. Throws `proof_invalid`
    * where the tree does not know where its bundles begin.
    */
-  async function fitOf(files: TreeFiles, event: StoredEvent, head: SignedHead): Promise<string> {
-    const bundle = await bundleOf(files, event.position, head.size);
+  async function fitOf(files: TreeFiles, event: StoredEvent, over: ComparedTree): Promise<string> {
+    const { head, size } = over;
+    const bundle = await bundleOf(files, event.position, size);
     try {
-      return await fitIn(files, event, { head, bundle });
+      return await fitIn(files, event, { ...over, bundle });
     } catch (error) {
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
       // It may hold bytes that were damaged and are repaired.
       if (files === cached) cached = cachedTree(head.reader);
-      lost = { reason: error.message, again: () => fitIn(head.reader, event, { head, bundle }) };
+      lost = { reason: error.message, again: () => fitIn(head.reader, event, { ...over, bundle }) };
       return `can't be compared with its leaf: ${error.message}`;
     }
   }
@@ -200,15 +217,15 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   /** Throws as long as a comparison of the event has to wait for a part of the tree. */
   async function requireBundle(event: StoredEvent): Promise<void> {
     await endOfTree();
-    const head = headOver(event);
-    if (head) await bundleOf(head.reader, event.position, head.size);
+    const over = treeOver(event);
+    if (over) await bundleOf(over.head.reader, event.position, over.size);
   }
 
   /** Looks again at what seems not to fit. */
   async function fitAgain(event: StoredEvent): Promise<string> {
     await endOfTree();
-    const head = headOver(event);
-    return head ? fitOf(head.reader, event, head) : FITS;
+    const over = treeOver(event);
+    return over ? fitOf(over.head.reader, event, over) : FITS;
   }
 
   /**
@@ -238,9 +255,9 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     let compared: StoredEvent | undefined;
     for (const event of events) {
       await endFor(event);
-      const head = headOver(event);
-      if (!head) break;
-      if ((await fitOf(cached, event, head)) === FITS) compared = event;
+      const over = treeOver(event);
+      if (!over) break;
+      if ((await fitOf(cached, event, over)) === FITS) compared = event;
       else {
         const fit = await fitAgain(event);
         if (fit !== FITS) return { flaw: flawOf(event, fit) };
@@ -350,7 +367,8 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
         // It is as lost as before.
         () => undefined,
       );
-      return found?.reason;
+      if (!found && tree.doubt() !== undefined) refresh().catch(() => undefined);
+      return found?.reason ?? tree.doubt();
     },
   };
 }

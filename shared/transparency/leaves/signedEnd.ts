@@ -1,23 +1,27 @@
-import {
-  isTurnlogError,
-  proofInvalidError,
-  storeUnavailableError,
-} from '../../lib/errors/turnlogError.ts';
-import type { Checkpoint, EventLog, Position, StoredEvent } from '../../ports/eventStore.ts';
+import { proofInvalidError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
+import type { Checkpoint, EventLog, Position } from '../../ports/eventStore.ts';
 import type { SignedHead } from '../ownTree.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TreeState } from '../tileStore.ts';
+import { parseLeafEntry } from '../tlog/leaf.ts';
+import { readEntries } from '../tlog/readTiles.ts';
 import { TILE_WIDTH } from '../tlog/tiles.ts';
 import type { LeadsToHead } from './signedLeaves.ts';
 
+/** Events of the last bundle that are read at once: each may have 1 MiB. */
+const BATCH_SIZE = 16;
+/** The most events that are read, where some were inserted. */
+const MAX_EVENTS = 4 * TILE_WIDTH;
 /** How long reading the events of the last leaves may take. */
 const READ_MS = 10_000;
 
-/** How far the newest checkpoint goes: later events are not compared. */
+/** How far the tree goes. Later events are not compared. */
 export interface SignedEnd {
   head: SignedHead;
   /** The last event that the checkpoint covers; undefined for that of an empty tree. */
   last: Pick<Checkpoint, 'position' | 'event_id'> | undefined;
+  /** The tree by its state, which nothing signs: it may have more leaves than the checkpoint covers. */
+  stored: TreeState;
 }
 
 export type ComparedLog = Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream' | 'subscribe'>;
@@ -34,103 +38,163 @@ export const otherEnd = ({
 const lostState = (reason: string): Error =>
   proofInvalidError(`${reason} Put its files back from a backup.`);
 
-/** The next events of the log after a position, `count` of them where there are so many. */
+/** Where events are counted: after a position, from a leaf on. */
+interface Start {
+  from: number;
+  after: Position | undefined;
+}
+
+/** An event of the log, without its content. */
+interface Place extends Pick<Checkpoint, 'position' | 'event_id'> {
+  hash: string;
+}
+
+/** The events of the log after a position: `count` of them and those up to `until`, if there are so many. */
 async function readAfter(
   log: ComparedLog,
   after: Position | undefined,
-  count: number,
-): Promise<StoredEvent[]> {
-  const found: StoredEvent[] = [];
+  { count, until = '' }: { count: number; until: string | undefined },
+): Promise<Place[]> {
+  const found: Place[] = [];
   const signal = AbortSignal.timeout(READ_MS);
-  for await (const { events, caughtUp } of log.subscribe({ after, batchSize: count, signal })) {
-    found.push(...events);
-    if (caughtUp || found.length >= count) return found;
+  const batchSize = Math.min(count, BATCH_SIZE);
+  for await (const { events, caughtUp } of log.subscribe({ after, batchSize, signal })) {
+    for (const event of events)
+      found.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
+    const isThere = found.length >= count && found.at(-1)!.position >= until;
+    if (caughtUp || isThere || found.length >= MAX_EVENTS) return found;
   }
   throw storeUnavailableError('The event log does not answer where the transparency log ends.');
 }
 
 /**
- * Returns a function that finds the last event under a signed head. Nothing signs positions. Those of the
- * tree's state and of its index of bundles are therefore taken only where the event that the log has there
- * is the one of the signed leaf. Otherwise an event could be rewritten, and given a leaf behind those that
- * were signed. It throws `proof_invalid` where the tree has fewer leaves than were signed, does not say
- * where they end, or the log has other events there; and `store_unavailable`.
+ * Returns a function that finds the last event under a signed head. Nothing signs positions: an event could
+ * be moved, or rewritten and given a leaf behind those that were signed. The events of the last bundle are
+ * therefore compared with their leaves. The function throws `proof_invalid` where the tree has fewer leaves
+ * than were signed, does not know where its last bundle begins, or where the log has other events there; and
+ * `store_unavailable`.
  */
 export function createEndFinder(
   log: ComparedLog,
   leads: LeadsToHead,
 ): (head: SignedHead) => Promise<SignedEnd> {
+  let known: Omit<SignedEnd, 'stored'> | undefined;
   const isSigned = (head: SignedHead, index: number, hash: string): Promise<boolean> =>
     leads(head.reader, head, { index, hash });
 
-  /** The start of a bundle, whose leaf before is signed and of the event that the log has there. */
-  async function startOf(head: SignedHead, bundle: number): Promise<Checkpoint | undefined> {
-    if (bundle === 0) return undefined;
+  /** The start of a bundle by the index of bundles, whose leaf before is signed. */
+  async function startOf(head: SignedHead, bundle: number): Promise<Checkpoint> {
     const start = await head.reader.beforeBundle(bundle);
-    if (!start || !(await isSigned(head, bundle * TILE_WIDTH - 1, start.event_hash)))
-      throw proofInvalidError(
-        `The transparency log does not know where bundle ${bundle} begins: its index of bundles is damaged. A running server rebuilds it from the log.`,
-      );
-    const found = await log.eventAt(start.position);
-    if (found?.id !== start.event_id || recordedHash(found) !== start.event_hash)
-      throw otherEnd(start);
-    return start;
+    if (start && (await isSigned(head, bundle * TILE_WIDTH - 1, start.event_hash))) return start;
+    throw proofInvalidError(
+      `The transparency log does not know where bundle ${bundle} begins: its index of bundles is damaged. A running server rebuilds it from the log.`,
+    );
   }
 
-  /** The event of the last leaf, counted from the start of the last bundle: each event has one leaf. */
-  async function countToEnd(head: SignedHead): Promise<StoredEvent | undefined> {
-    const bundle = Math.floor((head.size - 1) / TILE_WIDTH);
+  /** The event before a bundle that the log still has; of an earlier one where that event was changed. */
+  async function startBefore(head: SignedHead, bundle: number): Promise<Start> {
+    if (bundle === 0) return { from: 0, after: undefined };
     const start = await startOf(head, bundle);
-    const count = head.size - bundle * TILE_WIDTH;
-    return (await readAfter(log, start?.position, count))[count - 1];
+    const found = await log.eventAt(start.position);
+    if (found?.id !== start.event_id) throw otherEnd(start);
+    return recordedHash(found) === start.event_hash
+      ? { from: bundle * TILE_WIDTH, after: start.position }
+      : startBefore(head, bundle - 1);
   }
 
-  let known: SignedEnd | undefined;
+  /** The end that was found before, or the start of the last bundle. */
+  async function startFor(head: SignedHead): Promise<Start> {
+    const bundle = Math.floor((head.size - 1) / TILE_WIDTH);
+    const before = known?.head.treeId === head.treeId ? known : undefined;
+    return before?.last && before.head.size > bundle * TILE_WIDTH
+      ? { from: before.head.size, after: before.last.position }
+      : startBefore(head, bundle);
+  }
 
-  /** The end of a tree that has grown since it was signed; an earlier one where events there were changed. */
-  async function findEnd(head: SignedHead): Promise<SignedEnd> {
-    try {
-      const last = await countToEnd(head);
-      if (last && (await isSigned(head, head.size - 1, recordedHash(last))))
-        return { head, last: { position: last.position, event_id: last.id } };
-      throw proofInvalidError(
-        `The event log has other events than the last leaves of the ${head.size} that were signed. Restore both from one backup.`,
-      );
-    } catch (error) {
-      if (known?.head.treeId !== head.treeId || !isTurnlogError(error, 'proof_invalid'))
-        throw error;
-      return known;
+  /** The leaves of the last bundle by the hashes of their events. */
+  async function lastLeaves(head: SignedHead): Promise<Map<string, number>> {
+    const { size, reader } = head;
+    const bundle = Math.floor((size - 1) / TILE_WIDTH);
+    const entries = await readEntries(reader, bundle, size);
+    const leaves = new Map<string, number>();
+    for (let index = bundle * TILE_WIDTH; index < size; index += 1) {
+      const { hash } = parseLeafEntry(entries[index % TILE_WIDTH]!);
+      if (!(await isSigned(head, index, hash)))
+        throw lostState(
+          `The entries of bundle ${bundle} of the transparency log are not the signed ones.`,
+        );
+      // Events of other programs have none.
+      if (hash !== '') leaves.set(hash, index);
     }
+    return leaves;
   }
 
-  /** The end by the state of a tree of exactly the signed size. */
-  async function endOfState(
+  /**
+   * The event of the last leaf, where the state says that it is, or else where the events of the last
+   * leaves are. Events that were changed, deleted or inserted damage their streams. None that has a leaf
+   * may be behind the last one: it was moved there, or the last one to the front.
+   */
+  async function lastIn(
     head: SignedHead,
-    { checkpoint }: TreeState,
-  ): Promise<SignedEnd['last']> {
-    if (!checkpoint || !(await isSigned(head, head.size - 1, checkpoint.event_hash)))
-      throw lostState(
-        `The state of the transparency log names the event ${checkpoint?.event_id}, which is not that of its last leaf.`,
-      );
-    const { position, event_id, event_hash } = checkpoint;
-    const found = await log.eventAt(position);
-    if (found?.id !== event_id) throw otherEnd(checkpoint);
-    // An event that was changed in its place damages its stream alone.
-    if (recordedHash(found) !== event_hash && (await countToEnd(head))?.position !== position)
-      throw otherEnd(checkpoint);
-    return checkpoint;
+    places: readonly Place[],
+    named: Checkpoint | undefined,
+  ): Promise<Place> {
+    const leaves = await lastLeaves(head);
+    const indexOf = ({ hash }: Place): number => leaves.get(hash) ?? -1;
+    const last = named
+      ? places.find(
+          ({ position, event_id }) => position === named.position && event_id === named.event_id,
+        )
+      : places.reduce<Place | undefined>(
+          (before, place) => (indexOf(place) > (before ? indexOf(before) : -1) ? place : before),
+          undefined,
+        );
+    if (last && !places.some((place) => place.position > last.position && indexOf(place) >= 0))
+      return last;
+    throw named
+      ? otherEnd(named)
+      : proofInvalidError(
+          `The event log has other events than the last leaves of the ${head.size} that were signed. Restore both from one backup.`,
+        );
+  }
+
+  async function findLast(head: SignedHead, named: Checkpoint | undefined): Promise<Place> {
+    const { from, after } = await startFor(head);
+    const count = head.size - from;
+    const places = await readAfter(log, after, { count, until: named?.position });
+    let fitting = 0;
+    while (
+      fitting < count &&
+      places[fitting] &&
+      (await isSigned(head, from + fitting, places[fitting]!.hash))
+    )
+      fitting += 1;
+    const last = places[count - 1];
+    const isNamed = !named || last?.position === named.position;
+    return fitting === count && last && isNamed ? last : lastIn(head, places, named);
+  }
+
+  /** The event of the last leaf by the state of a tree of exactly the signed size. */
+  async function requireNamed(head: SignedHead, { checkpoint }: TreeState): Promise<Checkpoint> {
+    if (checkpoint && (await isSigned(head, head.size - 1, checkpoint.event_hash)))
+      return checkpoint;
+    throw lostState(
+      `The state of the transparency log names the event ${checkpoint?.event_id}, which is not that of its last leaf.`,
+    );
   }
 
   return async (head) => {
-    const state = await head.reader.state();
-    if (state.size < head.size)
+    const stored = await head.reader.state();
+    if (stored.size < head.size)
       throw lostState(
-        `The transparency log has ${state.size} leaves, and ${head.size} were signed.`,
+        `The transparency log has ${stored.size} leaves, and ${head.size} were signed.`,
       );
-    if (known?.head === head) return known;
-    if (head.size === 0) known = { head, last: undefined };
-    else if (state.size === head.size) known = { head, last: await endOfState(head, state) };
-    else known = await findEnd(head);
-    return known;
+    if (known?.head.treeId === head.treeId && known.head.size === head.size)
+      return { ...known, head, stored };
+    const named =
+      head.size > 0 && stored.size === head.size ? await requireNamed(head, stored) : undefined;
+    const last = head.size === 0 ? undefined : await findLast(head, named);
+    known = { head, last };
+    return { ...known, stored };
   };
 }

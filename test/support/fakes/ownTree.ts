@@ -11,6 +11,7 @@ export function signedTree(
   let head: SignedHead | undefined;
   return {
     ...reader,
+    doubt: () => undefined,
     async head() {
       const next = signed();
       if (next && (next.size !== head?.size || ids.treeId !== head.treeId))

@@ -1,10 +1,11 @@
 import type { KeyObject } from 'node:crypto';
 import { beforeEach, expect, test } from '@jest/globals';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { openOwnTree, type OwnTree } from '../../../../shared/transparency/ownTree.ts';
 import type { TileReader } from '../../../../shared/transparency/tileStore.ts';
 import { formatCheckpoint } from '../../../../shared/transparency/tlog/checkpoint.ts';
-import { signNote } from '../../../../shared/transparency/tlog/note.ts';
+import { signatureLine, signNote } from '../../../../shared/transparency/tlog/note.ts';
 import { formatVkey, noteSigner } from '../../../../shared/transparency/tlog/noteKeys.ts';
 import {
   restoreAccepted,
@@ -24,6 +25,7 @@ let append: (event: Parameters<ReturnType<typeof recordHistory>['record']>[1]) =
 /** The newest checkpoints, by origin. */
 let notes: Map<string, string>;
 let keyFile: KeyObject[];
+let readFile: () => KeyObject[];
 let tree: OwnTree;
 
 beforeEach(() => {
@@ -34,12 +36,13 @@ beforeEach(() => {
   append = (event) => void log.push(record({ stream: `log-${root}` }, event));
   notes = new Map();
   keyFile = [key];
+  readFile = () => keyFile;
   tree = openOwnTree(
     {
       firstEvent: async () => log[0],
       readStream: (...given) => fixedLog(log).readStream(...given),
     },
-    { name: 'here', treeOf, signingKeys: () => keyFile },
+    { name: 'here', treeOf, signingKeys: () => readFile() },
   );
 });
 
@@ -179,9 +182,11 @@ test('a tree under an earlier name may have lost its key', async () => {
 test('another tree is read once it is declared, with the id of a restored log', async () => {
   sign(declare(), 9);
   await tree.head();
+  const before = await found();
   append(treeReplaced());
   const { id: replaced } = log.at(-1)!;
-  expect(await found()).toBeUndefined();
+  // Until the tree that replaces it has a checkpoint.
+  expect(await found()).toEqual(before);
   const next = declare('here', replaced);
   sign(next, 2);
   expect(await tree.head()).toMatchObject({ origin: next, size: 2, logId: root });
@@ -222,4 +227,80 @@ test('readers wait for a checkpoint that is trusted', async () => {
     });
   sign(origin, 3);
   expect(await tree.readCheckpoint()).toBe(notes.get(origin));
+});
+
+test('a cosignature that is added later is read', async () => {
+  const origin = declare();
+  sign(origin, 3);
+  await tree.head();
+  const line = signatureLine({ name: 'witness', id: '01020304', signature: Buffer.alloc(72) });
+  notes.set(origin, `${notes.get(origin)}${line}`);
+  expect(await tree.readCheckpoint()).toBe(notes.get(origin));
+});
+
+test('a checkpoint of another log with the same key is not taken', async () => {
+  const other = 'staging/another';
+  const origin = `x/${root}`;
+  append(treeDeclared(origin, [vkeyOf(other)]));
+  sign(other, 9);
+  notes.set(origin, notes.get(other)!);
+  await expect(tree.head()).rejects.toMatchObject({ code: 'proof_invalid' });
+  sign(declare(), 3);
+  expect(await found()).toEqual([`here/${root}`, 3]);
+});
+
+test('keys that were read are kept while the file can’t be read, and read again for another key', async () => {
+  const origin = declare('here', root, key, foreign);
+  sign(origin, 3);
+  const read = readFile;
+  readFile = () => {
+    throw new TurnlogError('configuration_invalid', '/secret/path is half written.');
+  };
+  await expect(tree.head()).rejects.toMatchObject({
+    code: 'store_unavailable',
+    message: expect.not.stringContaining('/secret') as unknown,
+  });
+  readFile = read;
+  expect(await found()).toEqual([origin, 3]);
+  readFile = () => {
+    throw new TurnlogError('configuration_invalid', 'It is half written.');
+  };
+  sign(origin, 4);
+  expect(await found()).toEqual([origin, 4]);
+  readFile = read;
+  keyFile = [key, foreign];
+  sign(origin, 5, foreign);
+  expect(await found()).toEqual([origin, 5]);
+});
+
+test('what is passed over is named', async () => {
+  const origin = declare();
+  sign(origin, 5);
+  await tree.head();
+  expect(tree.doubt()).toBeUndefined();
+  for (const [replace, reason] of [
+    [() => sign(origin, 3), 'has 3 leaves, and 5 were signed'],
+    [() => sign(origin, 9, foreign), 'has no signature of a key that is known'],
+    [() => notes.delete(origin), 'is missing'],
+  ] as const) {
+    replace();
+    await tree.head();
+    expect(tree.doubt()).toContain(reason);
+  }
+  sign(origin, 6);
+  await tree.head();
+  expect(tree.doubt()).toBeUndefined();
+});
+
+test('a damaged declaration is named', async () => {
+  const origin = declare();
+  sign(origin, 3);
+  const declared = log[1]!;
+  log[1] = { ...declared, data: '{' };
+  await expect(tree.head()).rejects.toThrow('declares a transparency log and is damaged');
+  log[1] = declared;
+  expect(await found()).toEqual([origin, 3]);
+  log[1] = { ...declared, data: '{' };
+  expect(await found()).toEqual([origin, 3]);
+  expect(tree.doubt()).toContain('declares a transparency log and is damaged');
 });

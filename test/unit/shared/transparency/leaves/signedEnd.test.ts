@@ -3,7 +3,8 @@ import { createEndFinder } from '../../../../../shared/transparency/leaves/signe
 import { createSignedLeaves } from '../../../../../shared/transparency/leaves/signedLeaves.ts';
 import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import type { SignedHead } from '../../../../../shared/transparency/ownTree.ts';
-import type { Checkpoint, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
+import { leafEntry } from '../../../../../shared/transparency/tlog/leaf.ts';
 import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
 import { logOf, treeOfLog } from '../../../../support/fakes/memoryLog.ts';
 import { signedTree } from '../../../../support/fakes/ownTree.ts';
@@ -13,11 +14,13 @@ const { tiles, heads } = await treeOfLog(EVENTS, [100, 512, 600, 700]);
 let state: { size: number; last: StoredEvent };
 let log: StoredEvent[];
 let bundles: Map<number, Checkpoint>;
+let readTile: typeof tiles.read;
 
 beforeEach(() => {
   state = { size: 700, last: EVENTS.at(-1)! };
   log = EVENTS;
   bundles = new Map(tiles.bundles);
+  readTile = tiles.read;
 });
 
 const checkpointOf = (event: StoredEvent): Checkpoint => ({
@@ -30,7 +33,7 @@ const checkpointOf = (event: StoredEvent): Checkpoint => ({
 const headOf = async (size: number): Promise<SignedHead> =>
   (await signedTree(
     {
-      ...tiles,
+      read: (path) => readTile(path),
       beforeBundle: async (bundle) => bundles.get(bundle),
       readCheckpoint: async () => undefined,
       state: async () => ({ size: state.size, checkpoint: checkpointOf(state.last) }),
@@ -56,15 +59,47 @@ test('a state that names another event, or another place, is refused', async () 
   await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
 });
 
-test('a state that names a changed event is refused where that one was put to an earlier place', async () => {
-  const { id } = EVENTS[699]!;
-  log = EVENTS.with(500, { ...EVENTS[500]!, id });
-  state.last = { ...EVENTS[699]!, position: EVENTS[500]!.position };
+test('a state that names an event which was moved to an earlier place is refused', async () => {
+  const [moved, last] = [EVENTS[600]!, EVENTS[699]!];
+  const isEarly = { ...last, position: moved.position };
+  const isLate = { ...moved, position: last.position };
+  state.last = isEarly;
+  for (const late of [isLate, { ...isLate, metadata: '{}' }]) {
+    log = EVENTS.with(600, isEarly).with(699, late);
+    await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
+  }
+  // Only its id was taken.
+  log = EVENTS.with(600, { ...moved, id: last.id });
+  await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
+  // Before the last bundle.
+  state.last = { ...last, position: EVENTS[300]!.position };
+  log = EVENTS.with(300, { ...last, position: EVENTS[300]!.position });
   await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
 });
 
-test('a last event that was changed in its place is still the end', async () => {
-  log = EVENTS.with(699, { ...EVENTS[699]!, metadata: EVENTS[698]!.metadata });
+test.each([
+  ['was changed', (at: number) => EVENTS.with(at, { ...EVENTS[at]!, metadata: '{}' })],
+  ['was deleted', (at: number) => EVENTS.toSpliced(at, 1)],
+  [
+    'was inserted before',
+    (at: number) => {
+      const before = EVENTS[at]!;
+      const position = `${EVENTS[at - 1]!.position}.5` as Position;
+      return EVENTS.toSpliced(at, 0, { ...before, id: 'forged', position, metadata: '{}' });
+    },
+  ],
+])('an event that %s does not hide the end', async (_what, change) => {
+  for (const at of [513, 600, 698]) {
+    log = change(at);
+    expect(await lastOf(700)).toMatchObject(endAt(699));
+    state.size = 701;
+    if (at < 600) expect(await lastOf(600)).toMatchObject(endAt(599));
+    state.size = 700;
+  }
+});
+
+test.each([511, 699])('event %i, changed in its place, does not hide the end', async (at) => {
+  log = EVENTS.with(at, { ...EVENTS[at]!, metadata: '{}' });
   expect(await lastOf(700)).toMatchObject(endAt(699));
 });
 
@@ -82,17 +117,31 @@ test('a bundle that begins elsewhere is refused', async () => {
   await expect(lastOf(600)).rejects.toThrow('which the event log does not have there');
 });
 
-test('a log with other events before the end is refused, and an end that was found before stays', async () => {
+test('a log without the events of the last leaves is refused', async () => {
+  log = EVENTS.slice(0, 512);
+  state.size = 701;
+  await expect(lastOf(700)).rejects.toThrow('has other events than the last leaves of the 700');
+  state.size = 700;
+  await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
+});
+
+test('the next end is found from the one before, without the index of bundles', async () => {
   const find = finder();
-  const before = await find(await headOf(512));
-  log = EVENTS.toSpliced(550, 1);
-  await expect(lastOf(600)).rejects.toThrow('has other events than the last leaves of the 600');
-  const changing = fixedLog(log);
-  const later = createEndFinder(
-    { ...fixedLog(EVENTS), subscribe: (options) => changing.subscribe(options) },
-    createSignedLeaves(),
-  );
-  const known = await later(await headOf(512));
-  expect(known).toMatchObject({ last: before.last });
-  expect(await later(await headOf(600))).toBe(known);
+  expect((await find(await headOf(512))).last).toMatchObject(endAt(511));
+  expect((await find(await headOf(600))).last).toMatchObject(endAt(599));
+  bundles.clear();
+  expect((await find(await headOf(700))).last).toMatchObject(endAt(699));
+});
+
+test('entries that were changed are not taken for the leaves', async () => {
+  log = EVENTS.with(600, { ...EVENTS[600]!, metadata: '{}' });
+  const forged = leafEntry('f'.repeat(64), 650);
+  readTile = async (path) => {
+    const bytes = await tiles.read(path);
+    if (!bytes || !path.includes('entries')) return bytes;
+    const text = Buffer.from(bytes).toString('latin1');
+    const genuine = leafEntry(recordedHash(EVENTS[650]!), 650).toString('latin1');
+    return Buffer.from(text.replace(genuine, forged.toString('latin1')), 'latin1');
+  };
+  await expect(lastOf(700)).rejects.toThrow('are not the signed ones');
 });
