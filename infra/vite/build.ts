@@ -157,12 +157,13 @@ function explain(error: Error & { code?: string }, sources: string): string {
   return `The console could not be built in ${sources}. Check that the disk has 400 MB left and that the folder can be written. Where it can't be, as in a container, build the console when the image is made: npm run console:build.\n\n${error.message}`;
 }
 
+const endGroup = (): boolean => process.kill(-process.pid, 'SIGKILL');
+
 const { values, positionals } = parseArgs({
   options: { 'with-parent': { type: 'boolean', default: false } },
   allowPositionals: true,
 });
 if (values['with-parent']) {
-  const endGroup = (): void => void process.kill(-process.pid, 'SIGKILL');
   process.stdin.on('end', endGroup).resume();
   // Writing to a parent that has just ended can fail before standard input ends. Without a listener
   // that would end this process alone, and leave Vite running.

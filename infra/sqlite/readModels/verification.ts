@@ -10,10 +10,8 @@ import {
   type LiveRows,
   type VerifiedTable,
 } from '../../../shared/readModels/integrity/rowReader.ts';
-import type {
-  RowCopy,
-  VerificationState,
-} from '../../../shared/readModels/integrity/verifyRows.ts';
+import { parseState } from '../../../shared/readModels/integrity/verificationState.ts';
+import type { RowCopy } from '../../../shared/readModels/integrity/verifyRows.ts';
 import type { Rows } from '../../../shared/readModels/tables.ts';
 import type { EndedTurn } from '../../../shared/search/turnIndex.ts';
 import { isSqliteBusy } from '../eventStore/errors.ts';
@@ -193,7 +191,7 @@ export async function openSqliteRowCopy({ folder }: { folder: string }): Promise
         ),
       async state() {
         const row = select.get();
-        return row && (JSON.parse(row['state'] as string) as VerificationState);
+        return row && parseState(row['state'] as string);
       },
       saveState: (state) => withReadModelErrors(() => void save.run(JSON.stringify(state))),
       async startOver() {
