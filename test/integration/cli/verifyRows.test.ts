@@ -1,6 +1,6 @@
 /** `projections verify`, interrupted and beside a service that goes on. */
 import { randomUUID } from 'node:crypto';
-import { readdir } from 'node:fs/promises';
+import { mkdir, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -57,6 +57,20 @@ test('finds nothing while runs go on', async () => {
   done.abort();
   await running;
 }, 60_000);
+
+test.each([
+  ['verify', 'verifying'],
+  ['rebuild', '2.building'],
+])('%s says in a sentence why its copy can not be opened', async (command, copy) => {
+  const folder = join(service.folder, 'read-models');
+  const [current] = (await readdir(folder)).filter((name) => name.endsWith('.1.db'));
+  const file = join(folder, current!.replace('1.db', `${copy}.db`));
+  await mkdir(file);
+  const { code, err } = await runCli(service.folder, 'projections', command);
+  expect(err).toMatch(/^The read models \S+ cannot be opened: .+\.\n$/);
+  expect(err).toContain(file);
+  expect(code).toBe(1);
+});
 
 describe('after an interruption among the events', () => {
   /** Two batches and more, so that the first progress comes before the end. */
