@@ -1,7 +1,7 @@
 // Builds a workspace with Vite: `node infra/vite/build.ts [folder]`, by default services/console. It
 // installs the packages that are missing, builds into a temporary folder, compresses the files, and
 // replaces the built files at the end. It prints its progress to standard output, and why it failed
-// to standard error. With --with-parent it ends, with all that it started, when standard input ends.
+// to standard error. With --with-parent it ends, with all that it started, when its parent ends.
 // It imports no package, because nothing may be installed yet.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -157,12 +157,19 @@ function explain(error: Error & { code?: string }, sources: string): string {
   return `The console could not be built in ${sources}. Check that the disk has 400 MB left and that the folder can be written. Where it can't be, as in a container, build the console when the image is made: npm run console:build.\n\n${error.message}`;
 }
 
+const endGroup = (): boolean => process.kill(-process.pid, 'SIGKILL');
+
 const { values, positionals } = parseArgs({
   options: { 'with-parent': { type: 'boolean', default: false } },
   allowPositionals: true,
 });
-if (values['with-parent'])
-  process.stdin.on('end', () => process.kill(-process.pid, 'SIGKILL')).resume();
+if (values['with-parent']) {
+  process.stdin.on('end', endGroup).resume();
+  // Writing to a parent that has just ended can fail before standard input ends. Without a listener
+  // that would end this process alone, and leave Vite running.
+  for (const stream of [process.stdin, process.stdout, process.stderr])
+    stream.on('error', endGroup);
+}
 setPriority(constants.priority.PRIORITY_LOW);
 const folder = resolve(positionals[0] ?? CONSOLE);
 try {

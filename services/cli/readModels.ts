@@ -1,5 +1,9 @@
 import type { Command } from 'commander';
-import type { VerificationProgress } from '../../shared/readModels/integrity/verifyRows.ts';
+import type {
+  LogReading,
+  VerificationProgress,
+  VerificationResult,
+} from '../../shared/readModels/integrity/verifyRows.ts';
 import { REBUILD_ADVICE } from '../../shared/readModels/integrity/damagedRows.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
@@ -19,26 +23,60 @@ const describeStep = ({ step, rows, differing }: VerificationProgress): string =
     ? `${step.copying.toFixed(1)} % of the log read`
     : `${step.comparing}: ${rows} rows compared, ${differing} differ`;
 
-const NO_ROWS = { rows: 0, differing: 0, first: [] };
 const FORGED_LOG =
   'No rows were compared. Restore the log first: read models rebuilt from a changed log repeat its changes.';
 
-/**
- * The comparison of the log with its transparency log, or why there is none. `isOwed` is true without one
- * where the log declares a tree, or is empty beside one.
- */
-async function verifyLogOfRows(context: CliContext): Promise<{
-  log: Awaited<ReturnType<typeof verifyOwnLog>> & { trouble?: string };
-  isOwed: boolean;
-}> {
+/** A comparison of the log with its transparency log, or why there was none. */
+type LogVerdict = Awaited<ReturnType<typeof verifyOwnLog>> & { trouble?: string };
+
+const NOT_READ: LogVerdict = { complete: false, events: 0, leaves: null, misfit: null };
+
+/** Compares the log with its transparency log, unless the key that signs that is not known here. */
+async function verifyLogOfRows(context: CliContext, reading: LogReading): Promise<LogVerdict> {
   try {
-    return { log: await verifyOwnLog(context), isOwed: false };
+    return await verifyOwnLog(context, reading);
   } catch (error) {
     if (!isTurnlogError(error, 'configuration_invalid')) throw error;
-    const trees = await readLogTrees(context.operator.store);
-    const log = { complete: true, events: 0, leaves: null, misfit: null, trouble: error.message };
-    return { log, isOwed: trees === undefined || trees.declared.size > 0 };
+    return { complete: true, events: 0, leaves: null, misfit: null, trouble: error.message };
   }
+}
+
+/** True if a log that was not compared has to be: it declares a tree, or is empty beside one. */
+async function isComparisonOwed({ operator }: CliContext): Promise<boolean> {
+  const trees = await readLogTrees(operator.store);
+  return trees === undefined || trees.declared.size > 0;
+}
+
+function rowsLines({ complete, rows, differing, named }: VerificationResult): string[] {
+  const verdict =
+    differing === 0
+      ? `The ${rows} rows${complete ? '' : ' that were compared'} say what the log says.`
+      : `${differing} rows do not say what the log says:`;
+  return [
+    ...(rows > 0 || complete ? [verdict] : ['Interrupted before any row was compared.']),
+    ...named.map(({ table, key, column }) => `  ${table} ${key}: ${MEANING[column] ?? column}`),
+    ...(differing === 0 ? [] : [`${REBUILD_ADVICE}.`]),
+    ...(complete ? [] : ['Interrupted; the next verification goes on from here.']),
+  ];
+}
+
+/** What a verification has taken from an interrupted one, or why nothing. */
+const continuedLines = ({ continued, anew }: VerificationResult): string[] => [
+  ...(continued
+    ? [
+        `An interrupted verification was continued: it had verified the events up to ${continued.after}, and compared ${continued.rows} rows. Changes since then are not seen there; --anew begins anew.`,
+      ]
+    : []),
+  ...(anew === undefined ? [] : [`An interrupted verification was not continued: ${anew}`]),
+];
+
+function logLines({ complete, leaves, trouble }: LogVerdict): string[] {
+  if (!complete) return [];
+  if (leaves !== null) return [`The log fits its transparency log of ${leaves} leaves.`];
+  const why = trouble === undefined ? '' : `: ${trouble}`;
+  return [
+    `The log itself was not compared with a transparency log${why}. \`audit verify\` says more.`,
+  ];
 }
 
 /** `projections verify` */
@@ -48,44 +86,37 @@ function addVerifyCommand(projections: Command, run: WithOperator): void {
     .description(
       'compare all rows of the read models with the log, and the log with its transparency log, with or without a running server; an interrupted verification continues next time',
     )
-    .action(() =>
+    .option('--anew', 'do not continue an interrupted verification')
+    .action(({ anew = false }: { anew?: boolean }) =>
       run(async (context) => {
         const { operator, output, progress, signal, exitWith } = context;
         let last = '';
-        const { log: compared, isOwed } = await verifyLogOfRows(context);
-        const { complete: isLogRead, ...log } = compared;
-        if (log.misfit !== null) {
-          output.show({ complete: true, ...NO_ROWS, log }, log.misfit, FORGED_LOG);
+        let log = NOT_READ;
+        const result = await operator.verifyRows({
+          anew,
+          signal,
+          async verifyLog(reading) {
+            log = await verifyLogOfRows(context, reading);
+            if (log.misfit !== null) return 'misfit';
+            return log.trouble === undefined ? 'fits' : 'not_compared';
+          },
+          onProgress(step) {
+            last = describeStep(step);
+            progress.update(() => last);
+          },
+        });
+        if (last !== '') progress.end(last);
+        const { named, ...rest } = result;
+        const data = { ...rest, first: named, log };
+        const { misfit, trouble } = log;
+        if (misfit !== null) {
+          output.show(data, misfit, FORGED_LOG);
           return exitWith(EXIT.failed);
         }
-        if (!isLogRead) {
-          output.show({ complete: false, ...NO_ROWS, log }, 'Interrupted before any row was read.');
-          return exitWith(EXIT.interrupted);
-        }
-        const result = await operator.verifyRows(signal, (step) => {
-          last = describeStep(step);
-          progress.update(() => last);
-        });
-        progress.end(last);
-        const { complete, rows, differing, named } = result;
-        const verdict =
-          differing === 0
-            ? `The ${rows} rows${complete ? '' : ' that were compared'} say what the log says.`
-            : `${differing} rows do not say what the log says:`;
-        output.show(
-          { complete, rows, differing, first: named, log },
-          verdict,
-          ...named.map(
-            ({ table, key, column }) => `  ${table} ${key}: ${MEANING[column] ?? column}`,
-          ),
-          ...(differing === 0 ? [] : [`${REBUILD_ADVICE}.`]),
-          ...(complete ? [] : ['Interrupted; the next verification goes on from here.']),
-          log.leaves === null
-            ? `The log itself was not compared with a transparency log${log.trouble === undefined ? '' : `: ${log.trouble}`}. \`audit verify\` says more.`
-            : `The log fits its transparency log of ${log.leaves} leaves.`,
-        );
-        if (differing > 0 || isOwed) exitWith(EXIT.failed);
-        if (!complete) exitWith(EXIT.interrupted);
+        output.show(data, ...rowsLines(result), ...continuedLines(result), ...logLines(log));
+        const isOwed = trouble !== undefined && (await isComparisonOwed(context));
+        if (result.differing > 0 || isOwed) exitWith(EXIT.failed);
+        if (!result.complete) exitWith(EXIT.interrupted);
       }),
     );
 }

@@ -1,8 +1,10 @@
 import { closeSync, existsSync, openSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
+import { isTurnlogError, type TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createFolders } from '../dataFolder.ts';
-import { cannotOpenError, toCannotOpenError, isSqliteBusy } from './errors.ts';
+import { cannotOpenError, isSqliteBusy } from './errors.ts';
+import { openFailureReason } from './unwritable.ts';
 
 /** How long a connection waits for another process's transaction, in milliseconds. */
 const BUSY_TIMEOUT_MS = 5000;
@@ -67,6 +69,10 @@ function useWriteAheadLog(database: DatabaseSync): void {
     }
   }
 }
+
+/** Converts an error thrown by node:sqlite; a TurnlogError passes unchanged. */
+const toCannotOpenError = (file: string, error: unknown): TurnlogError =>
+  isTurnlogError(error) ? error : cannotOpenError(file, openFailureReason(file, error), error);
 
 function openDatabase(
   file: string,

@@ -48,14 +48,6 @@ export const cannotOpenError = (file: string, why: string, cause?: unknown): Tur
     cause,
   });
 
-/**
- * Converts an error thrown by node:sqlite with `cannotOpenError`; a TurnlogError passes unchanged.
- */
-export const toCannotOpenError = (file: string, error: unknown): TurnlogError =>
-  isTurnlogError(error)
-    ? error
-    : cannotOpenError(file, sqliteReason(error) ?? (error as Error).message, error);
-
 /** The log's file names refer to other files than the open ones, or to none. */
 export const logReplacedError = (change: string): TurnlogError =>
   logChangedError(

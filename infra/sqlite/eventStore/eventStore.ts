@@ -4,7 +4,7 @@ import { dataFolderError } from '../dataFolder.ts';
 import { createPrivateFile, eventLogFile, openForWriting } from './database.ts';
 import { openSqliteEventLog } from './log.ts';
 import { openReader, toPosition } from './reader.ts';
-import { unwritableReason } from './fileIdentity.ts';
+import { unwritableReason } from './unwritable.ts';
 import { startWriterThread } from './writerThread.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { accessSync, constants, statfsSync, statSync, type StatsFs } from 'node:fs';
+import { statSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 import { serverLockFile } from '../serverLock.ts';
 
@@ -78,31 +78,3 @@ export function describeFileChange(files: LogFiles): string | undefined {
  */
 export const isOnlyWalMissing = (files: LogFiles): boolean =>
   files.every((file) => compareFile(file) === (file.path.endsWith('-wal') ? 'gone' : 'same'));
-
-interface DiskProbe {
-  accessSync: (file: string, mode: number) => void;
-  statfsSync: (folder: string) => Pick<StatsFs, 'blocks' | 'bsize' | 'bavail' | 'bfree'>;
-}
-
-/**
- * The free space that a commit may need. Some file systems reserve a share for the administrator.
- */
-const MIN_FREE_BYTES = 64 * 1024;
-
-/**
- * Why the file can't be written, as a clause; undefined if no reason is known. Takes microseconds
- * and does not need an append.
- */
-export function unwritableReason(
-  file: string,
-  disk: DiskProbe = { accessSync, statfsSync },
-): string | undefined {
-  try {
-    disk.accessSync(file, constants.W_OK);
-    const { blocks, bsize, bavail, bfree } = disk.statfsSync(dirname(file));
-    const free = process.getuid?.() === 0 ? bfree : bavail;
-    return blocks > 0 && free * bsize < MIN_FREE_BYTES ? 'the disk is full' : undefined;
-  } catch {
-    return 'it may not be written';
-  }
-}

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createPrivateFile } from '../eventStore/database.ts';
-import { sqliteReason } from '../eventStore/errors.ts';
+import { openFailureReason } from '../eventStore/unwritable.ts';
 
 /** Identifies a key store database: `keys` in ASCII. */
 const APPLICATION_ID = 0x6b657973;
@@ -99,6 +99,6 @@ export function openKeyDatabase(folder: string): DatabaseSync {
   } catch (error) {
     database?.close();
     if (isTurnlogError(error)) throw error;
-    throw keyStoreError(file, sqliteReason(error) ?? (error as Error).message, error);
+    throw keyStoreError(file, openFailureReason(file, error), error);
   }
 }

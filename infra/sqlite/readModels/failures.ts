@@ -3,7 +3,8 @@ import {
   storeUnavailableError,
   type TurnlogError,
 } from '../../../shared/lib/errors/turnlogError.ts';
-import { sqliteCode } from '../eventStore/errors.ts';
+import { sqliteCode, sqliteReason } from '../eventStore/errors.ts';
+import { openFailureReason } from '../eventStore/unwritable.ts';
 
 /** SQLite's primary result codes (sqlite.org/rescode.html) for a row that can't be stored. */
 const ROW_CODES = new Set([
@@ -24,8 +25,24 @@ export const isRowFailure = (error: unknown): boolean =>
 /** True when the file is damaged or not a database. */
 export const isDamaged = (error: unknown): boolean => DAMAGED_CODES.has(sqliteCode(error) ?? 0);
 
-export const readModelsUnavailable = (cause: unknown): TurnlogError =>
-  storeUnavailableError("The read models can't be reached.", cause);
+/** Safe to show to clients. */
+export function readModelsUnavailable(cause: unknown): TurnlogError {
+  const reason = sqliteReason(cause);
+  const why = reason === undefined ? '' : `: ${reason}`;
+  return storeUnavailableError(`The read models can't be reached${why}.`, cause);
+}
+
+/**
+ * Converts an error thrown by node:sqlite for the operator, with the file; a TurnlogError passes
+ * unchanged.
+ */
+export const readModelsNotOpened = (file: string, error: unknown): TurnlogError =>
+  isTurnlogError(error)
+    ? error
+    : storeUnavailableError(
+        `The read models ${file} cannot be opened: ${openFailureReason(file, error)}.`,
+        error,
+      );
 
 /** Converts SQLite's errors to `store_unavailable`; TurnlogErrors pass unchanged. */
 export async function withReadModelErrors<Result>(

@@ -2,6 +2,7 @@ import { renameSync } from 'node:fs';
 import { storeUnavailableError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import { isSqliteBusy } from '../eventStore/errors.ts';
+import { readModelsNotOpened } from './failures.ts';
 import {
   buildingFile,
   buildingGeneration,
@@ -51,6 +52,6 @@ export async function openSqliteRebuildStore({
         `Another rebuild of the read models in ${folder} is running.`,
         { cause: error },
       );
-    throw error;
+    throw readModelsNotOpened(file, error);
   }
 }

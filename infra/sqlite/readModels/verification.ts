@@ -10,15 +10,13 @@ import {
   type LiveRows,
   type VerifiedTable,
 } from '../../../shared/readModels/integrity/rowReader.ts';
-import type {
-  RowCopy,
-  VerificationState,
-} from '../../../shared/readModels/integrity/verifyRows.ts';
+import { parseState } from '../../../shared/readModels/integrity/verificationState.ts';
+import type { RowCopy } from '../../../shared/readModels/integrity/verifyRows.ts';
 import type { Rows } from '../../../shared/readModels/tables.ts';
 import type { EndedTurn } from '../../../shared/search/turnIndex.ts';
 import { isSqliteBusy } from '../eventStore/errors.ts';
 import { BLOCKS_OF_TURN, blocksAt, bucketAt, bucketOf } from './buckets.ts';
-import { isDamaged, withReadModelErrors } from './failures.ts';
+import { isDamaged, readModelsNotOpened, withReadModelErrors } from './failures.ts';
 import { openGenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile, removeDatabase, verifyingFile } from './generations.ts';
 import { projectionStoreOn } from './projectionStore.ts';
@@ -134,9 +132,14 @@ export function openSqliteLiveRows({ folder }: { folder: string }): LiveRows {
       throw storeUnavailableError('There are no read models in the data folder yet.');
     if (opened?.generation === generation) return opened.database;
     closeFile();
-    const options = { readOnly: true, timeout: BUSY_TIMEOUT_MS };
-    const database = new DatabaseSync(generationFile(folder, generation), options);
-    database.exec(VOCABULARY);
+    const file = generationFile(folder, generation);
+    const database = new DatabaseSync(file, { readOnly: true, timeout: BUSY_TIMEOUT_MS });
+    try {
+      database.exec(VOCABULARY);
+    } catch (error) {
+      database.close();
+      throw readModelsNotOpened(file, error);
+    }
     opened = { generation, database };
     return database;
   }
@@ -193,7 +196,7 @@ export async function openSqliteRowCopy({ folder }: { folder: string }): Promise
         ),
       async state() {
         const row = select.get();
-        return row && (JSON.parse(row['state'] as string) as VerificationState);
+        return row && parseState(row['state'] as string);
       },
       saveState: (state) => withReadModelErrors(() => void save.run(JSON.stringify(state))),
       async startOver() {
@@ -213,6 +216,6 @@ export async function openSqliteRowCopy({ folder }: { folder: string }): Promise
         `Another verification of the read models in ${folder} is running.`,
         { cause: error },
       );
-    throw error;
+    throw readModelsNotOpened(file, error);
   }
 }

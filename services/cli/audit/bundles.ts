@@ -161,7 +161,7 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
   output.show(
     { file: out, session_id: session, events: seen.events, disclosed, redacted, erased, vkey },
     `${out} has the ${seen.events} events of ${session}: ${countTexts(seen)}.`,
-    `Whoever verifies it needs this key from elsewhere than the bundle: ${vkey}`,
+    `Verifiers need this key from another source than the bundle: ${vkey}`,
   );
 }
 

@@ -1,6 +1,9 @@
 import { parseConfig } from '../../../shared/lib/config/config.ts';
 import type { Comparison } from '../../../shared/transparency/kept/compareTree.ts';
-import type { Position } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
+import { isChangedEvent, verifyCheckpoint } from '../../../shared/eventlog/identity/logIdentity.ts';
+import { isTurnlogError, logChangedError } from '../../../shared/lib/errors/turnlogError.ts';
+import type { LogReading } from '../../../shared/readModels/integrity/verifyRows.ts';
 import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
 import { verifyChains, type ChainMismatch } from '../../../shared/eventlog/reading/verifyChains.ts';
@@ -117,6 +120,7 @@ async function verifyAll(
   context: CliContext,
   options: Pick<VerifyOptions, 'after' | 'texts'>,
   tree: ComparedTree | undefined,
+  reading?: Pick<LogReading, 'onVerified' | 'percentAt'>,
 ): Promise<Verified> {
   const { operator, progress, signal } = context;
   const { after } = options;
@@ -128,9 +132,14 @@ async function verifyAll(
     tree: tree?.checker,
     textFault: options.texts && createTextChecker(operator.store),
     signal,
+    onVerified: reading?.onVerified,
     onProgress: (state) => {
       verified = state;
-      progress.update(() => `${state.events} events verified, ${formatRate(state.events, began)}`);
+      const percent = reading?.percentAt(state.position);
+      progress.update(
+        () =>
+          `${state.events} events verified, ${formatRate(state.events, began)}${percent === undefined ? '' : `, ${percent.toFixed(1)} % of the log read`}`,
+      );
     },
   });
   const complete = finding !== undefined || !signal.aborted;
@@ -150,14 +159,54 @@ interface LogVerdict {
 }
 
 /**
- * Verifies every hash chain, and compares the log with its transparency log where there is one, and
- * that with witnesses and kept checkpoints. Throws `configuration_invalid` where the key that signs it
- * is not known here.
+ * Opens the transparency log for the events that an interrupted comparison has not compared with it, and
+ * finds where they begin. Throws `log_changed` if the log or its tree may not be those of before.
  */
-export async function verifyOwnLog(context: CliContext): Promise<LogVerdict> {
+async function continueTree(
+  context: CliContext,
+  { after, tree: before }: Required<Pick<LogReading, 'after' | 'tree'>> & { after: Checkpoint },
+): Promise<{ tree: ComparedTree | undefined; from: Position | undefined }> {
+  const { store } = context.operator;
+  await verifyCheckpoint(store, after);
+  const event = await store.eventAt(after.position);
+  if (event && isChangedEvent(event, after))
+    throw logChangedError(`The event ${event.id} at ${after.position} was changed.`);
+  if (!before) {
+    const tree = await openComparedTree(context, {});
+    if (tree) throw logChangedError('The log was not compared with its transparency log before.');
+    return { tree, from: undefined };
+  }
+  const { last } = before;
+  const from = last !== undefined && last > after.position ? after.position : last;
+  try {
+    const tree = await openComparedTree(context, {}, { after: from, signed: before.checkpoint });
+    if (tree) return { tree, from };
+  } catch (error) {
+    if (!isTurnlogError(error, 'proof_invalid')) throw error;
+    throw logChangedError(`The transparency log is not the one of before: ${error.message}`);
+  }
+  throw logChangedError('The transparency log of before is missing.');
+}
+
+/**
+ * Verifies every hash chain, and compares the log with its transparency log where there is one, and
+ * that with witnesses and kept checkpoints; after an interruption only what follows. Throws
+ * `configuration_invalid` where the key that signs it is not known here, and `log_changed`.
+ */
+export async function verifyOwnLog(context: CliContext, reading: LogReading): Promise<LogVerdict> {
+  const { after, tree: before, onTree } = reading;
   const { refusal = null } = await context.operator.compareWithOutside(context.signal);
-  const tree = await openComparedTree(context, {});
-  const verified = await verifyAll(context, {}, tree);
+  const { tree, from } = after
+    ? await continueTree(context, { after, tree: before })
+    : { tree: await openComparedTree(context, {}), from: undefined };
+  if (!before && tree?.signed !== undefined)
+    await onTree({ checkpoint: tree.signed, last: tree.last?.position });
+  const verified = await verifyAll(
+    context,
+    from === undefined ? {} : { after: from },
+    tree,
+    reading,
+  );
   const { complete, events, misfit, fault } = verified;
   context.progress.end(`${events} events verified`);
   const [sentence = null] = misfit || fault ? verdictLines(verified) : [refusal ?? tree?.missing];

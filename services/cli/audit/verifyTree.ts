@@ -24,6 +24,12 @@ export interface TreeOptions {
   vkey?: string;
 }
 
+/** A position from which on the tree is compared, and the checkpoint of an earlier comparison. */
+interface ContinuedTree {
+  after?: Position | undefined;
+  signed: string;
+}
+
 /** The transparency log as a verification compares it. */
 export interface ComparedTree {
   reader: TileReader;
@@ -31,6 +37,8 @@ export interface ComparedTree {
   size: number;
   /** The event of the last leaf, as the tree's state says it, which is not signed. */
   last: Checkpoint | undefined;
+  /** The newest checkpoint, as signed. */
+  signed: string | undefined;
   checker: TreeChecker;
   /** The checkpoint that the operator named. */
   given: TreeHead | undefined;
@@ -123,11 +131,16 @@ async function leafAfter(
   return index === undefined ? undefined : index + 1;
 }
 
-/** Opens the transparency log for a comparison; undefined if there is neither one nor a checkpoint. */
+/**
+ * Opens the transparency log for a comparison; undefined if there is neither one nor a checkpoint. Throws
+ * `proof_invalid` if it can't be compared from `after` on, or `continued` was not signed by its keys.
+ */
 export async function openComparedTree(
   context: CliContext,
-  { after, checkpoint: file, vkey }: TreeOptions,
+  options: TreeOptions,
+  continued?: ContinuedTree,
 ): Promise<ComparedTree | undefined> {
+  const { after, checkpoint: file, vkey } = { ...options, ...continued };
   const { operator } = context;
   const { origin, isDeclared } = await findOwnTree(context);
   const reader = await (origin === undefined ? operator.lastTree() : operator.treeOf(origin));
@@ -143,14 +156,15 @@ export async function openComparedTree(
       ? NO_KEYS
       : await readKeys(context, { vkey, hasFile, origin });
   const given = text === undefined ? undefined : openCheckpointFile(text, file!, ofFile).checkpoint;
+  const earlier = continued && openCheckpoint(continued.signed, own.keys).checkpoint;
   const newestKnown = newest === undefined ? undefined : newestHead(newest, own);
-  const heads = [given, newestKnown].filter((head) => typeof head === 'object');
+  const heads = [given, earlier, newestKnown].filter((head) => typeof head === 'object');
   // Nothing that is signed tells an event behind the last leaf from one that was changed.
   const isEmpty = size === 0 && heads.every((head) => head.size === 0);
   const from = after === undefined || isEmpty ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined)
     throw proofInvalidError(
-      `The transparency log does not find the leaf of the event at ${after}: that event is newer than its last leaf, or was changed, or the index of bundles is damaged. Verify the whole log, without --after.`,
+      `The transparency log does not find the leaf of the event at ${after}: that event is newer than its last leaf, or was changed, or the index of bundles is damaged.${continued ? '' : ' Verify the whole log, without --after.'}`,
     );
   const fault: TreeFault | undefined =
     typeof newestKnown === 'string'
@@ -161,7 +175,7 @@ export async function openComparedTree(
         }
       : undefined;
   const checker = await operator.compareTree({ size, heads, from }, origin);
-  return { reader, size, last, checker, given, fault, missing };
+  return { reader, size, last, signed: newest, checker, given, fault, missing };
 }
 
 /** Where the log and its tree differ first, in a sentence, with the event that is named. */

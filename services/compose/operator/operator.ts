@@ -24,12 +24,13 @@ import {
 } from '../../../shared/transparency/proof/treeChecker.ts';
 import { createKeyring, type Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import {
+  textsForRows,
   withOpenTexts,
   withTextsForRows,
 } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import {
   verifyRows,
-  type VerificationProgress,
+  type Verification,
   type VerificationResult,
 } from '../../../shared/readModels/integrity/verifyRows.ts';
 import { openOrCreateEventStore } from '../eventStore.ts';
@@ -84,10 +85,12 @@ export interface Operator
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
   ) => Promise<boolean>;
-  /** Compares the rows of the read models with the log; continues like a rebuild. */
+  /** Verifies the log, and compares the rows of the read models with it; continues like a rebuild. */
   verifyRows: (
-    signal: AbortSignal,
-    onProgress: (progress: VerificationProgress) => void,
+    options: Pick<Verification, 'signal' | 'verifyLog' | 'onProgress'> & {
+      /** True to begin anew. */
+      anew: boolean;
+    },
   ) => Promise<VerificationResult>;
   /** Publishes the log again, to a separate topic; continues like a rebuild. */
   republish: (
@@ -225,11 +228,13 @@ export async function openOperator(
       const rebuild = { log, store: await storage.openRebuild(), logger };
       return rebuildReadModels({ ...rebuild, signal, onProgress });
     },
-    async verifyRows(signal, onProgress) {
+    async verifyRows({ anew, ...options }) {
       await using resources = new AsyncDisposableStack();
       const live = resources.adopt(await storage.openLiveRows(), (rows) => rows.close());
       const copy = resources.adopt(await storage.openRowCopy(), (rows) => rows.close());
-      const result = await verifyRows({ log, live, copy, keys, signal, onProgress });
+      if (anew) await copy.startOver();
+      const openTexts = textsForRows(events, keys);
+      const result = await verifyRows({ ...options, log, openTexts, live, copy, keys });
       if (result.complete) await copy.discard();
       return result;
     },

@@ -1,5 +1,6 @@
 import { createDataFolder } from '../../../infra/sqlite/dataFolder.ts';
 import { currentGeneration } from '../../../infra/sqlite/readModels/generations.ts';
+import { readModelsNotOpened } from '../../../infra/sqlite/readModels/failures.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import {
@@ -75,6 +76,11 @@ interface ReadModelsContext {
   signal: AbortSignal;
 }
 
+const openStore: typeof openSqliteProjectionStore = (options) =>
+  openSqliteProjectionStore(options).catch((error: unknown) => {
+    throw readModelsNotOpened(options.folder, error);
+  });
+
 /** Read models in the data folder. */
 function folderReadModels(
   { store, logger, signal }: ReadModelsContext,
@@ -90,7 +96,7 @@ function folderReadModels(
       logger,
       signal: AbortSignal.any([caughtUp.signal, changed.signal, signal]),
       generations: {
-        open: (atLeast) => openSqliteProjectionStore({ folder, atLeast }),
+        open: (atLeast) => openStore({ folder, atLeast }),
         current: () => currentGeneration(folder),
         // A server that still serves an older generation deletes it after switching.
         retireBefore: () => undefined,
@@ -110,7 +116,7 @@ function folderReadModels(
 
   async function followedLog(): Promise<string | undefined> {
     if (currentGeneration(folder) === undefined) return undefined;
-    const current = await openSqliteProjectionStore({ folder });
+    const current = await openStore({ folder });
     try {
       return (await current.checkpoint())?.log_id;
     } finally {
@@ -119,7 +125,7 @@ function folderReadModels(
   }
 
   async function untilForgotten(): Promise<void> {
-    const current = await openSqliteProjectionStore({ folder });
+    const current = await openStore({ folder });
     try {
       for (;;) {
         const startedAt = performance.now();

@@ -1,5 +1,11 @@
 import { contentFault, createChainChecker } from './chainChecker.ts';
-import type { EventBatch, EventStore, Position, StoredEvent } from '../../ports/eventStore.ts';
+import type {
+  Checkpoint,
+  EventBatch,
+  EventStore,
+  Position,
+  StoredEvent,
+} from '../../ports/eventStore.ts';
 import { beginsFork, forkFault } from '../../transparency/proof/forkFault.ts';
 import { recordedHash } from '../../transparency/proof/nameChange.ts';
 import type { FoundFault, Leaf, TreeChecker } from '../../transparency/proof/treeChecker.ts';
@@ -38,7 +44,7 @@ type VerificationFinding =
 interface Verification {
   store: Pick<EventStore, 'readStream' | 'subscribe'>;
   /** Verifies only later events; all events when undefined. */
-  after: Position | undefined;
+  after: Checkpoint | Position | undefined;
   /**
    * Compares the log with its tree, from the same position; only chains are verified when
    * undefined.
@@ -47,6 +53,8 @@ interface Verification {
   /** Returns why a text of an event can't be read; texts are not checked when undefined. */
   textFault?: ((stored: StoredEvent) => Promise<string | undefined>) | undefined;
   signal: AbortSignal;
+  /** Takes each verified batch, in order. */
+  onVerified?: ((batch: EventBatch) => Promise<void>) | undefined;
   onProgress: (progress: VerifyProgress) => void;
 }
 
@@ -91,11 +99,13 @@ export async function verifyChains({
   tree,
   textFault,
   signal,
+  onVerified,
   onProgress,
 }: Verification): Promise<VerificationFinding | undefined> {
   const chain = createChainChecker(store);
   // Without another thread, a comparison must end before the next one begins.
   const inFlight = tree?.unlikeWritten ? BATCHES_IN_FLIGHT : 1;
+  const begin = typeof after === 'object' ? after.position : after;
   let events = 0;
 
   /** The first misfit in a batch; contents from index `own` on are hashed elsewhere, and added to `linked`. */
@@ -155,7 +165,8 @@ export async function verifyChains({
       const finding = await result;
       if (finding) return finding;
       events += batch.events.length;
-      onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? after });
+      await onVerified?.(batch);
+      onProgress({ events, position: batch.events.at(-1)?.position ?? batch.position ?? begin });
     }
     return undefined;
   }

@@ -2,7 +2,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { readLogIdentity, createCheckpoint } from '../../eventlog/identity/logIdentity.ts';
 import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
 import { isTurnlogError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
-import type { Checkpoint, EventLog, Position } from '../../ports/eventStore.ts';
+import type {
+  Checkpoint,
+  EventBatch,
+  EventLog,
+  Position,
+  StoredEvent,
+} from '../../ports/eventStore.ts';
 import type { ProjectionStore } from '../../ports/readModels.ts';
 import type { EndedTurn } from '../../search/turnIndex.ts';
 import { percentOf } from '../../projections/progress.ts';
@@ -18,6 +24,12 @@ import {
   type RowsAt,
   type VerifiedTable,
 } from './rowReader.ts';
+import {
+  BEGINNING,
+  TABLES_IN_ORDER,
+  type ComparedWith,
+  type VerificationState,
+} from './verificationState.ts';
 import { expectedWordRows, type WordKeys } from './wordRows.ts';
 
 const BATCH_SIZE = 1_000;
@@ -31,17 +43,6 @@ const POLL_MS = 200;
 /** A node of a cluster may show the end of the log later. */
 const END_MS = 2_000;
 
-/** Where a verification is; kept in its copy, so that the next one continues there. */
-export interface VerificationState {
-  /** The table that is compared next, and the key after which; undefined once all tables are. */
-  table: VerifiedTable | undefined;
-  after: KeyValues | undefined;
-  rows: number;
-  differing: number;
-  /** The first ones. */
-  named: DamagedRow[];
-}
-
 /** A copy of the read models that a verification fills from the log. Reads as `LiveRows` does. */
 export interface RowCopy extends Pick<ProjectionStore, 'checkpoint' | 'apply' | 'close'> {
   read(table: VerifiedTable, after: KeyValues | undefined, limit: number): Promise<AnyRow[]>;
@@ -49,7 +50,7 @@ export interface RowCopy extends Pick<ProjectionStore, 'checkpoint' | 'apply' | 
   endedTurns(after: KeyValues | undefined, limit: number): Promise<EndedTurn[]>;
   state(): Promise<VerificationState | undefined>;
   saveState(state: VerificationState): Promise<void>;
-  /** Empties the copy, because the log does not contain its checkpoint. */
+  /** Empties the copy, because it may not be of the log. */
   startOver(): Promise<void>;
   /** Closes and deletes it. */
   discard(): Promise<void>;
@@ -60,8 +61,30 @@ export type VerificationProgress = Pick<VerificationState, 'rows' | 'differing'>
   step: { copying: number } | { comparing: VerifiedTable };
 };
 
+/** How the log is verified while the copy is filled from it. */
+export interface LogReading {
+  /** The last event of the copy of an interrupted verification, and the tree that it was compared with. */
+  after: Checkpoint | undefined;
+  tree: ComparedWith | undefined;
+  /** Must be called before the first event is passed on, if the events are compared with a tree. */
+  onTree: (tree: ComparedWith) => Promise<void>;
+  /** Takes each batch after it was verified. */
+  onVerified: (batch: EventBatch) => Promise<void>;
+  /** Estimates how much of the log was read up to a position, in percent; undefined without rows. */
+  percentAt: (position: Position | undefined) => number | undefined;
+}
+
+/**
+ * Verifies the log from `after` or from an earlier event on, until the signal aborts. Throws
+ * `log_changed` if the events of the copy may not be those of the log.
+ */
+export type VerifyLog = (reading: LogReading) => Promise<'fits' | 'misfit' | 'not_compared'>;
+
 export interface Verification {
   log: Pick<EventLog, 'subscribe' | 'firstEvent' | 'readStream'>;
+  /** Opens texts as the subscriptions of `log` do. */
+  openTexts: (events: readonly StoredEvent[]) => Promise<ReadableEvent[]>;
+  verifyLog: VerifyLog;
   live: LiveRows;
   copy: RowCopy;
   keys: WordKeys;
@@ -72,26 +95,39 @@ export interface Verification {
 /** The result; `complete` is false when the signal has interrupted it. */
 export type VerificationResult = Pick<VerificationState, 'rows' | 'differing' | 'named'> & {
   complete: boolean;
+  /** Where the copy of an interrupted verification was continued. */
+  continued: { after: Position; rows: number } | undefined;
+  /** Why the copy of an interrupted verification was not continued. */
+  anew: string | undefined;
 };
 
-const TABLES = Object.keys(VERIFIED_TABLES) as VerifiedTable[];
-const BEGINNING: VerificationState = {
-  table: TABLES[0],
-  after: undefined,
-  rows: 0,
-  differing: 0,
-  named: [],
-};
+/** Applies those of a batch's events to the copy that come before the goal or are there. */
+async function applyUpTo(
+  { log, copy }: Verification,
+  { events, checkpoint }: Pick<EventBatch, 'events' | 'checkpoint'>,
+  goal: Position,
+): Promise<Position | undefined> {
+  const upToGoal = events.filter(({ position }) => position <= goal) as ReadableEvent[];
+  const last = upToGoal.at(-1);
+  if (!last) return undefined;
+  const isWhole = upToGoal.length === events.length;
+  const reached = isWhole
+    ? checkpoint
+    : createCheckpoint((await readLogIdentity(log))!, last.stored ?? last);
+  await copy.apply(upToGoal, { position: last.position, checkpoint: reached });
+  return last.position;
+}
 
 /**
  * Applies the log to the copy up to exactly `goal`. Resolves with false when the log has no event
  * there, and when the signal aborts.
  */
 async function advance(
-  { log, copy, signal }: Verification,
+  verification: Verification,
   goal: Position,
   onPosition: (position: Position) => void = () => undefined,
 ): Promise<boolean> {
+  const { log, copy, signal } = verification;
   const ended = new AbortController();
   const after = await copy.checkpoint();
   if (after !== undefined && after.position >= goal) return after.position === goal;
@@ -103,18 +139,10 @@ async function advance(
   let endSince: number | undefined;
   try {
     for await (const { events, checkpoint, caughtUp } of batches) {
-      const upToGoal = events.filter(({ position }) => position <= goal) as ReadableEvent[];
-      const last = upToGoal.at(-1);
-      if (last) {
-        const isWhole = upToGoal.length === events.length;
-        const reached = isWhole
-          ? checkpoint
-          : createCheckpoint((await readLogIdentity(log))!, last.stored ?? last);
-        await copy.apply(upToGoal, { position: last.position, checkpoint: reached });
-        onPosition(last.position);
-        if (last.position === goal) return true;
-      }
-      if (upToGoal.length < events.length) return false;
+      const applied = await applyUpTo(verification, { events, checkpoint }, goal);
+      if (applied !== undefined) onPosition(applied);
+      if (applied === goal) return true;
+      if (applied !== events.at(-1)?.position) return false;
       if (!caughtUp) continue;
       endSince ??= performance.now();
       if (performance.now() - endSince > END_MS) return false;
@@ -224,7 +252,8 @@ async function comparePage(
   const known = new Set(differences.map(({ key }) => key));
   differences.push(...misfits.filter(({ key }) => !known.has(key)));
   return {
-    table: boundary ? table : TABLES[TABLES.indexOf(table) + 1],
+    ...state,
+    table: boundary ? table : TABLES_IN_ORDER[TABLES_IN_ORDER.indexOf(table) + 1],
     after: boundary,
     rows: state.rows + compared.length,
     differing: state.differing + differences.length,
@@ -232,34 +261,81 @@ async function comparePage(
   };
 }
 
-/** Fills the copy up to the read models' checkpoint. */
-async function fillCopy(verification: Verification, state: VerificationState): Promise<void> {
-  const { live, copy, onProgress } = verification;
-  const { checkpoint } = await live.read(TABLES[0]!, undefined, 1);
-  if (!checkpoint) return;
-  const goal = checkpoint.position;
-  const report = (position: Position): void =>
-    onProgress({ ...state, step: { copying: percentOf(position, goal) } });
-  try {
-    await advance(verification, goal, report);
-  } catch (error) {
-    if (!isTurnlogError(error, 'log_changed') && !isTurnlogError(error, 'log_restored'))
-      throw error;
-    await copy.startOver();
-    await advance(verification, goal, report);
+/**
+ * Verifies the log, and fills the copy with the verified events up to the read models' checkpoint.
+ * Resolves with undefined if the log does not fit.
+ */
+async function fillCopy(
+  verification: Verification,
+  begun: VerificationState,
+): Promise<VerificationState | undefined> {
+  const { live, copy, openTexts, verifyLog, signal, onProgress } = verification;
+  let state = begun;
+  async function setTree(tree: ComparedWith | undefined): Promise<void> {
+    state = { ...state, tree };
+    await copy.saveState(state);
   }
+  const { checkpoint } = await live.read(TABLES_IN_ORDER[0]!, undefined, 1);
+  const goal = checkpoint?.position;
+  const after = await copy.checkpoint();
+  const outcome = await verifyLog({
+    after,
+    tree: state.tree,
+    onTree: setTree,
+    async onVerified(batch) {
+      const events = batch.events.filter(({ position }) => position > (after?.position ?? ''));
+      if (goal === undefined || events.length === 0 || events[0]!.position > goal) return;
+      await applyUpTo(verification, { ...batch, events: await openTexts(events) }, goal);
+    },
+    percentAt: (position) => (goal && position ? percentOf(position, goal) : undefined),
+  });
+  signal.throwIfAborted();
+  if (outcome === 'misfit') return undefined;
+  // The next verification must not take what follows for compared.
+  if (outcome === 'not_compared' && state.tree) await setTree(undefined);
+  if (goal !== undefined)
+    await advance(verification, goal, (position) =>
+      onProgress({ ...state, step: { copying: percentOf(position, goal) } }),
+    );
+  return state;
 }
 
 /**
  * Compares all rows of the read models with a copy that it makes from the log, page by page, each as of
- * one event: the projector goes on meanwhile. An interrupted verification continues where it stopped;
- * a complete one deletes its copy. Errors: `store_unavailable`, and those of a subscription.
+ * one event: the projector goes on meanwhile. The copy gets only events that were verified. Compares no
+ * row if the log does not fit. An interrupted verification continues where it stopped; the caller
+ * deletes the copy of a complete one. Errors: `store_unavailable`, and those of a subscription.
  */
 export async function verifyRows(verification: Verification): Promise<VerificationResult> {
   const { copy, signal, onProgress } = verification;
   let state = (await copy.state()) ?? BEGINNING;
+  const from = await copy.checkpoint();
+  let continued = from && { after: from.position, rows: state.rows };
+  let anew: string | undefined;
+  const result = (complete: boolean): VerificationResult => {
+    const { rows, differing, named } = state;
+    return { complete, rows, differing, named, continued, anew };
+  };
+
+  async function fill(): Promise<VerificationState | undefined> {
+    try {
+      return await fillCopy(verification, state);
+    } catch (error) {
+      if (!isTurnlogError(error, 'log_changed') && !isTurnlogError(error, 'log_restored'))
+        throw error;
+      await copy.startOver();
+      [state, continued, anew] = [BEGINNING, undefined, error.message];
+      return fillCopy(verification, state);
+    }
+  }
+
   try {
-    await fillCopy(verification, state);
+    const filled = await fill();
+    if (!filled) {
+      [state, continued] = [BEGINNING, undefined];
+      return result(true);
+    }
+    state = filled;
     for (let { table } = state; table !== undefined; { table } = state) {
       signal.throwIfAborted();
       onProgress({ ...state, step: { comparing: table } });
@@ -268,7 +344,7 @@ export async function verifyRows(verification: Verification): Promise<Verificati
     }
   } catch (error) {
     if (!signal.aborted) throw error;
-    return { ...state, complete: false };
+    return result(false);
   }
-  return { ...state, complete: true };
+  return result(true);
 }

@@ -268,6 +268,32 @@ test('a service that is killed takes the build with it', async () => {
   );
 });
 
+test('a build that can no longer write to its service ends with all that it started', async () => {
+  await write(
+    'node_modules/vite/bin/vite.js',
+    `import { appendFileSync, existsSync } from 'node:fs';
+    appendFileSync('calls.md', JSON.stringify({ pid: process.pid }));
+    const print = () => existsSync('go.md') ? console.log('transforming') : setTimeout(print, 10);
+    print();
+    setInterval(() => {}, 60_000);`,
+  );
+  // Its standard input stays open, as it may for a moment after the service was killed.
+  const build = spawn(process.execPath, [BUILD, '--with-parent', sources], {
+    detached: true,
+    env: { ...process.env, NODE_OPTIONS: '' },
+    stdio: ['pipe', 'pipe', 'ignore'],
+  });
+  const [{ pid }] = (await eventually(calls, (made) => made.length > 0)) as [Call];
+  const exited = once(build, 'exit');
+  build.stdout.destroy();
+  await write('go.md', '0');
+  expect((await exited)[1]).toBe('SIGKILL');
+  await eventually(
+    async () => isAlive(pid),
+    (alive) => !alive,
+  );
+});
+
 test('several processes over one checkout build it once, and a killed one keeps no other waiting', async () => {
   const run = (): ChildProcess =>
     spawn(process.execPath, [BUILD, sources], {
