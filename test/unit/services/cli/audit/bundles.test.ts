@@ -21,7 +21,7 @@ test('an export of a session that gets an event meanwhile does not take it for d
     store: { readStream: async () => grow([events.at(-1)]) },
     followedLog: async () => 'log_1',
     readModels: async () => ({ findSession: async () => grow({ revision: events.length - 1 }) }),
-    signing: () => {
+    tiles: () => {
       throw new Error('The head was read.');
     },
   };

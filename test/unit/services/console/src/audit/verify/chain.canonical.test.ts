@@ -1,6 +1,9 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { chainVerifier, toCanonical } from '../../../../../../../services/console/src/audit/verify/chain.ts';
+import {
+  chainVerifier,
+  toCanonical,
+} from '../../../../../../../services/console/src/audit/verify/chain.ts';
 import { canonicalJson } from '../../../../../../../shared/eventlog/canonicalJson.ts';
 import { commitText } from '../../../../../../../shared/eventlog/encryption/protectedText.ts';
 import { shownEventHash } from '../../../../../../../shared/transparency/proof/shownTexts.ts';
