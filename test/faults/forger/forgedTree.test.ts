@@ -94,10 +94,10 @@ describe.each(await deployments())('on $name', ({ open }) => {
     await service.stop();
   }, 120_000);
 
-  /** Changes the oldest agent and its chain, and the rows of the read models. Resolves with the event. */
-  async function forge() {
+  /** Changes an agent and its chain, and the rows of the read models. Resolves with the event. */
+  async function forge(at = 0) {
     const { forger } = deployment;
-    const [{ stream } = { stream: '' }] = forger.events('agent-');
+    const { stream } = forger.events('agent-')[at]!;
     forger.rewrite(stream, 0, ({ data }) => void (data['model'] = 'another'));
     expect((await deployment.cli('projections', 'rebuild')).code).toBe(0);
     return forger.read(stream, 0);
@@ -143,14 +143,23 @@ describe.each(await deployments())('on $name', ({ open }) => {
     await deployment.changeState({ last: { event_hash: leaves.at(-1)! } });
   }
 
-  test.each(['another tree is named as the newest', 'it has a leaf behind those that were signed'])(
+  test.each([
+    'another tree is named as the newest',
+    'it has a leaf behind those that were signed',
+    'an earlier checkpoint is put back',
+  ])(
     'a service takes no forged event where %s',
     async (what) => {
-      const [origin = ''] = (await sign()).split('\n');
+      const earlier = await sign();
+      const [origin = ''] = earlier.split('\n');
+      const { length } = deployment.forger.events('agent-');
+      await sign();
       const leaves = hashes();
-      const { id, stream, metadata } = await forge();
+      // The read models know the hash of the last event.
+      const { id, stream, metadata } = await forge(length);
       const event_hash = metadata['hash'] as string;
       if (what.startsWith('another')) await deployment.openAnother('evil/x');
+      else if (what.startsWith('an earlier')) await deployment.putCheckpoint(earlier);
       else {
         await deployment.buildTree(origin, [...leaves, event_hash]);
         await deployment.changeState({
