@@ -1,6 +1,8 @@
 // The container's health check: exit code 0 when the process lives. It does not ask for readiness,
 // because what is not ready is helped by waiting and not by a restart.
-import { get } from 'node:http';
+
+// An `import` would load Node's own undici, a third of the CPU time of a check.
+const { get } = process.getBuiltinModule('node:http');
 
 const TIMEOUT_MS = 4_000;
 

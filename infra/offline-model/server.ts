@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { duplexPair, Readable, type Duplex } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { sleep } from '../../shared/lib/time/sleep.ts';
@@ -13,6 +13,9 @@ import {
 import { parseDirectives } from './directives.ts';
 import { parseRequest, type CompletionRequest } from './request.ts';
 import { lastInputOf } from './thought.ts';
+
+/** An import would load Node's own undici: see services/api/http/connection/nodeHttp.ts. */
+const { createServer } = process.getBuiltinModule('node:http');
 
 const LONGEST_BODY = LIMITS.offlineModel.bodyBytes;
 

@@ -28,7 +28,8 @@ export interface RequestHead {
   origin: string;
   path: string;
   method: string;
-  headers: Headers | readonly string[];
+  /** Names and values in turns. */
+  headers: readonly string[];
 }
 
 /** Headers by their names in lower case. */

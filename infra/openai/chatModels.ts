@@ -1,6 +1,5 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type * as OpenAi from 'openai';
 import type * as Undici from 'undici';
 import { Type } from '../../shared/domain/jsonSchema.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
@@ -8,13 +7,18 @@ import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { lazyValidator } from '../../shared/lib/validation/validation.ts';
-import type { Connection } from './attempt.ts';
-import { requestCompletion, type OpenProvider } from './completions.ts';
+import { requestCompletion } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
 import { Agent, buildConnector } from '../lib/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/informationalResponses.ts';
-import { pooledFetch } from './pooledFetch.ts';
-import { createRequestForms, type ProviderQuirks, type RequestForms } from './requestForms.ts';
+import {
+  openProvider,
+  type AttemptLimits,
+  type OpenProvider,
+  type Provider,
+} from './openProvider.ts';
+import { sendRequest } from './providerRequest.ts';
+import { createRequestForms } from './requestForms.ts';
 
 const size = Type.Optional(Type.Unknown());
 
@@ -69,20 +73,7 @@ export function parseModelList(
   return models.slice(0, LIMITS.model.listedModels);
 }
 
-/** An OpenAI-compatible server. Without a key no credentials are sent. */
-export interface Provider extends ProviderQuirks {
-  id: string;
-  base_url: string;
-  api_key?: string;
-}
-
-export interface ChatModelLimits {
-  /**
-   * The time limit of one attempt, from sending to the last byte of the answer, in milliseconds.
-   */
-  attemptTimeoutMs: number;
-  /** The most retries of a call after 429, 5xx or a failure before the answer began. */
-  maxRetries: number;
+export interface ChatModelLimits extends AttemptLimits {
   /** The most connections to one provider. */
   maxConnections?: number;
 }
@@ -97,17 +88,14 @@ interface ChatModelsOptions {
   localServers?: ReadonlyMap<string, () => Duplex>;
 }
 
+/** Of calls that are made for no account. */
+const NO_ACCOUNT = { account_id: '' };
+
 const DEFAULTS = {
   maxConnections: 256,
   connectTimeoutMs: 10_000,
   listTimeoutMs: 5_000,
 };
-
-interface Libraries {
-  openai: typeof OpenAi;
-  agent: Undici.Dispatcher;
-  forms: RequestForms;
-}
 
 /** Connects to local servers over streams of this process, and to all others over the network. */
 function createConnector(
@@ -122,53 +110,25 @@ function createConnector(
   };
 }
 
-/** Loads the library, which takes up to a tenth of a second and ten megabytes. */
-async function load({ limits, localServers }: ChatModelsOptions): Promise<Libraries> {
-  const openai = await import('openai');
+function createAgent({ limits, localServers }: ChatModelsOptions): Undici.Dispatcher {
   const agent = new Agent({
     connections: limits.maxConnections ?? DEFAULTS.maxConnections,
     connect: createConnector(localServers),
     maxHeaderSize: LIMITS.model.headerBytes,
-    // The library enforces the time limit per attempt. undici's own limits would cut off a slow
-    // model after five minutes.
+    // Each attempt has a time limit. undici's own limits would cut off a slow model after five
+    // minutes.
     headersTimeout: 0,
     bodyTimeout: 0,
   });
-  const limited = agent.compose(limitInformationalResponses);
-  return { openai, agent: limited, forms: createRequestForms(openai) };
+  return agent.compose(limitInformationalResponses);
 }
 
-function createClient(
-  provider: Provider,
-  { OpenAI }: typeof OpenAi,
-  limits: ChatModelLimits,
-  connection: Connection,
-): OpenAi.OpenAI {
-  return new OpenAI({
-    baseURL: provider.base_url,
-    apiKey: provider.api_key ?? 'none',
-    ...(provider.api_key === undefined && { defaultHeaders: { Authorization: null } }),
-    // Otherwise the library would take these from the environment and send them to every provider.
-    organization: null,
-    project: null,
-    timeout: limits.attemptTimeoutMs,
-    maxRetries: limits.maxRetries,
-    logLevel: 'off',
-    fetch: pooledFetch(connection),
-  });
-}
-
-interface LoadableChatModels extends ChatModels {
+interface OpenChatModels extends ChatModels {
   /**
    * Asks a provider for its models, and offers them instead of the configured ones. Throws the errors
    * of `complete`.
    */
   offerModelsOf(providerId: string, signal: AbortSignal): Promise<void>;
-  /**
-   * Loads the libraries now instead of at the first call: loading them is one step of the event loop,
-   * which no request should wait for.
-   */
-  load(): Promise<void>;
   /**
    * Requests one completion, which the first run would otherwise wait for: it compiles the code and
    * the validators of a call. Throws the errors of `complete`.
@@ -178,14 +138,15 @@ interface LoadableChatModels extends ChatModels {
 }
 
 /**
- * The chat models port over the `openai` package, with one client per provider, created on demand.
+ * The chat models port over undici. The `openai` package repeats failed requests: see sendRequest.
  */
-export function createChatModels(options: ChatModelsOptions): LoadableChatModels {
+export function createChatModels(options: ChatModelsOptions): OpenChatModels {
   let list = options.models;
   let models = new Map(list.map((model) => [model.id, model]));
   const providers = new Map(options.providers.map((provider) => [provider.id, provider]));
   const opened = new Map<string, OpenProvider>();
-  let libraries: Promise<Libraries> | undefined;
+  const forms = createRequestForms();
+  const connection = { agent: createAgent(options), ledger: options.memory };
 
   function providerOf(modelId: string): Provider {
     const provider = providers.get(models.get(modelId)?.provider ?? '');
@@ -194,64 +155,53 @@ export function createChatModels(options: ChatModelsOptions): LoadableChatModels
     throw new TurnlogError('model_not_supported', `The model ${quotedId} is not configured.`);
   }
 
-  function open(provider: Provider, { openai, agent }: Libraries): OpenProvider {
+  function open(provider: Provider): OpenProvider {
     const known = opened.get(provider.id);
     if (known) return known;
-    const { limits, memory: ledger } = options;
-    const connection = { agent, ledger };
-    const client = createClient(provider, openai, limits, connection);
-    const created = { client, connection, timeoutMs: limits.attemptTimeoutMs };
+    const created = openProvider(provider, options.limits, connection);
     opened.set(provider.id, created);
     return created;
   }
 
-  const loadOnce = (): Promise<Libraries> => (libraries ??= load(options));
-
   return {
     list: () => list,
     async offerModelsOf(providerId, signal) {
-      const loaded = await loadOnce();
-      const { client } = open(providers.get(providerId)!, loaded);
-      const settings = { signal, timeout: DEFAULTS.listTimeoutMs, maxRetries: 0 };
+      const call = { caller: NO_ACCOUNT, signal, timeoutMs: DEFAULTS.listTimeoutMs, maxRetries: 0 };
+      const request = { method: 'GET', path: '/models', body: null } as const;
       try {
-        list = parseModelList(await client.get('/models', settings), providerId, options.models);
+        const body = await sendRequest(open(providers.get(providerId)!), request, call);
+        list = parseModelList(body, providerId, options.models);
       } catch (error) {
-        throw toModelError(error, loaded.openai);
+        throw toModelError(error);
       }
       models = new Map(list.map((model) => [model.id, model]));
     },
-    async load() {
-      await loadOnce();
-    },
     async warmUp({ provider, upstream_model }) {
-      const loaded = await loadOnce();
       const messages = [{ role: 'user' as const, content: 'Hello' }];
       await requestCompletion(
-        open(providers.get(provider)!, loaded),
+        open(providers.get(provider)!),
         { model: upstream_model, messages },
-        { account_id: '', signal: AbortSignal.timeout(options.limits.attemptTimeoutMs) },
+        { ...NO_ACCOUNT, signal: AbortSignal.timeout(options.limits.attemptTimeoutMs) },
         true,
       );
     },
     find: (id) => models.get(id),
     async complete(modelId, request, signal, caller) {
       const provider = providerOf(modelId);
-      const loaded = await loadOnce();
       signal.throwIfAborted();
       try {
-        const to = open(provider, loaded);
-        return await loaded.forms.send(modelId, provider, request, (sent, streamOptions) =>
+        const to = open(provider);
+        return await forms.send(modelId, provider, request, (sent, streamOptions) =>
           requestCompletion(to, sent, { ...caller, signal }, streamOptions),
         );
       } catch (error) {
         // The library converts aborts to its own errors. The caller gets its own abort reason.
         signal.throwIfAborted();
-        throw toModelError(error, loaded.openai);
+        throw toModelError(error);
       }
     },
     async close() {
-      const loaded = await libraries;
-      await loaded?.agent.destroy();
+      await connection.agent.destroy();
     },
   };
 }

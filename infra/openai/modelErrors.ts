@@ -1,4 +1,4 @@
-import type * as OpenAi from 'openai';
+import { APIConnectionError, APIConnectionTimeoutError, APIError } from 'openai/core/error';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { FINISH_REASONS } from './finishReasons.ts';
 import { retryAfterMs } from './pooledFetch.ts';
@@ -54,7 +54,7 @@ const PARAMETER =
  * An error response for the log: its status, and the identifiers among its type, code and parameter
  * that this file lists, such as `400 invalid_request_error unsupported_value temperature`.
  */
-function identifiersOf({ status, type, code, param }: OpenAi.APIError): string {
+function identifiersOf({ status, type, code, param }: APIError): string {
   const parameter = typeof param === 'string' ? PARAMETER.exec(param)?.[0] : undefined;
   const known = [type, code].filter((name) => IDENTIFIERS.has(name));
   return [status, ...new Set(known), parameter].filter((part) => part !== undefined).join(' ');
@@ -64,12 +64,12 @@ const DEFAULT_RETRY_AFTER_S = 1;
 const MAX_RETRY_AFTER_S = 86_400;
 
 /** Describes an error response: what happened, the status, and the reason if known. */
-function describeFailure(what: string, { status, code }: OpenAi.APIError): string {
+function describeFailure(what: string, { status, code }: APIError): string {
   const reason = FINISH_REASONS.get(code);
   return `The model provider ${what} (${status})${reason === undefined ? '' : `: ${reason}`}.`;
 }
 
-function overloadedError(error: OpenAi.APIError, cause: Error): TurnlogError {
+function overloadedError(error: APIError, cause: Error): TurnlogError {
   const waitMs = error.headers && retryAfterMs(error.headers, Date.now());
   const seconds = Math.min(
     Math.max(Math.ceil((waitMs ?? DEFAULT_RETRY_AFTER_S * 1000) / 1000), 1),
@@ -86,7 +86,7 @@ function overloadedError(error: OpenAi.APIError, cause: Error): TurnlogError {
   );
 }
 
-function refusedError(error: OpenAi.APIError, cause: Error): TurnlogError {
+function refusedError(error: APIError, cause: Error): TurnlogError {
   const { status = 0 } = error;
   const what =
     status === 401
@@ -107,8 +107,8 @@ function networkCode(error: unknown): string | undefined {
 }
 
 /** The cause for the log, without any text of a response, which may quote the prompt or keys. */
-function causeOf(error: unknown, openai: typeof OpenAi): Error {
-  if (error instanceof openai.APIError && error.status !== undefined)
+function causeOf(error: unknown): Error {
+  if (error instanceof APIError && error.status !== undefined)
     return new Error(identifiersOf(error));
   const name = error instanceof Error ? error.constructor.name : typeof error;
   return new Error([name, networkCode(error)].filter((part) => part !== undefined).join(' '));
@@ -118,16 +118,16 @@ function causeOf(error: unknown, openai: typeof OpenAi): Error {
  * Maps a failed call of the `openai` package to `model_error`, `model_overloaded` or `model_timeout`.
  * Nothing that the provider wrote is kept except known identifiers.
  */
-export function toModelError(error: unknown, openai: typeof OpenAi): TurnlogError {
+export function toModelError(error: unknown): TurnlogError {
   if (error instanceof TurnlogError) return error;
-  const cause = causeOf(error, openai);
-  if (error instanceof openai.APIConnectionTimeoutError) {
+  const cause = causeOf(error);
+  if (error instanceof APIConnectionTimeoutError) {
     return new TurnlogError('model_timeout', 'The model provider did not answer in time.', {
       retriable: true,
       cause,
     });
   }
-  if (error instanceof openai.APIConnectionError) {
+  if (error instanceof APIConnectionError) {
     const code = networkCode(error);
     const what =
       code === 'UND_ERR_SOCKET' || code === 'ECONNRESET'
@@ -138,7 +138,7 @@ export function toModelError(error: unknown, openai: typeof OpenAi): TurnlogErro
     const message = `The model provider ${what}${code ? ` (${code})` : ''}.`;
     return new TurnlogError('model_error', message, { retriable: true, cause });
   }
-  if (error instanceof openai.APIError && error.status !== undefined) {
+  if (error instanceof APIError && error.status !== undefined) {
     return error.status === 429 || error.status === 503
       ? overloadedError(error, cause)
       : refusedError(error, cause);

@@ -10,16 +10,10 @@ export interface CallOptions {
   /** The account of the call, and what receives the text of a streamed answer as it arrives. */
   caller: ModelCaller;
   /** An attempt that was made without the library, which takes it for its first. */
-  made?: Promise<ProviderReply>[];
+  made: Promise<ProviderReply>[];
 }
 
-/** Of a call that is made for no account. */
-const NO_ACCOUNT: ModelCaller = { account_id: '' };
-
-type Fetch = (
-  input: string | URL | Request,
-  init?: RequestInit & Partial<CallOptions>,
-) => Promise<Response>;
+type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /** The members of a Response that the `openai` package reads for an answer that is not streamed. */
 type BufferedResponse = Pick<Response, 'ok' | 'status' | 'url' | 'headers' | 'body' | 'text'>;
@@ -86,20 +80,18 @@ function responseOf(
  * the whole body, so that the library's time limit per attempt covers a stalled body.
  *
  * The library retries a call whose fetch rejects, but not one whose body fails: see sendAttempt.
- * Request bodies are buffers, and answers are never compressed.
+ * Request bodies are buffers. The headers are those of the first attempt, not the library's.
  */
-export function pooledFetch(connection: Connection): Fetch {
-  return async (input, { caller = NO_ACCOUNT, made, ...init } = {}) => {
+export function pooledFetch(connection: Connection, headers: readonly string[]): Fetch {
+  return async (input, init) => {
+    const { caller, made, method, body, signal } = init as RequestInit & CallOptions;
     const { origin, pathname, search, href } = new URL(
       input instanceof Request ? input.url : input,
     );
-    const headers = new Headers(init.headers);
-    headers.set('accept-encoding', 'identity');
-    const method = init.method ?? 'GET';
     const path = pathname + search;
-    const request = { origin, path, method, headers, body: init.body as Buffer | null };
-    const attempt =
-      made?.pop() ?? sendAttempt(connection, request, { caller, signal: init.signal });
+    const content = (body ?? null) as Buffer | null;
+    const request = { origin, path, method: method!, headers, body: content };
+    const attempt = made.pop() ?? sendAttempt(connection, request, { caller, signal });
     return responseOf(href, await attempt);
   };
 }

@@ -1,8 +1,8 @@
 import { isIPv4 } from 'node:net';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { ModelInfo } from '../../shared/ports/chatModel.ts';
-import type { Provider } from './chatModels.ts';
 import { requireNoProblems, type Problems } from '../lib/optionFile.ts';
+import type { Provider } from './openProvider.ts';
 import { readModelsFile, type ModelsFile } from './modelsFile.ts';
 
 /**

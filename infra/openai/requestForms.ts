@@ -1,4 +1,4 @@
-import type * as OpenAi from 'openai';
+import { APIError } from 'openai/core/error';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import {
   applyRequestForm,
@@ -107,7 +107,7 @@ function configuredForm(quirks: ProviderQuirks): ModelForm {
 }
 
 /** The text of an error response, which may be of any shape. */
-const textOf = ({ param, code, message, error }: OpenAi.APIError): string =>
+const textOf = ({ param, code, message, error }: APIError): string =>
   [param, code, message, JSON.stringify(error)].join(' ').replaceAll(ERROR_TYPES, '');
 
 /** The parts of a form that change this request. */
@@ -149,18 +149,18 @@ export interface RequestForms {
   ): Promise<ChatAnswer>;
 }
 
+/** The fields that the error is about and whose form is not configured. */
+function rejectedFields(error: unknown, quirks: ProviderQuirks, sent: ChatRequest): Field[] {
+  const isRejection = error instanceof APIError && (error.status === 400 || error.status === 422);
+  if (!isRejection) return [];
+  const text = textOf(error);
+  return FIELDS.filter((field) => !(field in quirks) && NAMED[field](text, sent));
+}
+
 /** Keeps one form for each configured model. */
-export function createRequestForms(openai: typeof OpenAi): RequestForms {
+export function createRequestForms(): RequestForms {
   const forms = new Map<string, ModelForm>();
   const exceeded = new Set<string>();
-
-  function rejectedFields(error: unknown, quirks: ProviderQuirks, sent: ChatRequest): Field[] {
-    const isRejection =
-      error instanceof openai.APIError && (error.status === 400 || error.status === 422);
-    if (!isRejection) return [];
-    const text = textOf(error);
-    return FIELDS.filter((field) => !(field in quirks) && NAMED[field](text, sent));
-  }
 
   /** The limit is learned once, because a server may count other tokens than it limits. */
   function learnFromUsage(

@@ -36,7 +36,9 @@ export function chainEvents(
   authorship: Authorship,
 ): { encoded: EncodedEvent[]; head: StreamHead } {
   let { revision, hash } = head;
-  const metadata = canonicalJson(authorship);
+  const { account_id, causation_id, key_id, recorded_at, request_id } = authorship;
+  // In order, which canonicalJson writes in a third of the time.
+  const metadata = canonicalJson({ account_id, causation_id, key_id, recorded_at, request_id });
   const encoded = events.map((event) => {
     revision += 1;
     const { id, type } = event;

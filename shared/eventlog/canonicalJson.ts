@@ -36,44 +36,39 @@ export function canonicalJson(value: unknown): string {
   return text;
 }
 
-/** The JSON of an object in pieces: lists that are its members are divided by item. */
-function* jsonPieces(
-  members: readonly (readonly [string, unknown])[],
-  serialize: (value: unknown) => string,
-): Generator<string> {
-  let before = '{';
-  for (const [name, member] of members) {
-    yield `${before}${serialize(name)}:`;
-    before = ',';
-    if (!Array.isArray(member) || member.length === 0) {
-      yield serialize(member);
-      continue;
-    }
-    for (const [at, item] of member.entries()) yield `${at === 0 ? '[' : ','}${serialize(item)}`;
-    yield ']';
-  }
-  yield members.length === 0 ? '{}' : '}';
-}
-
 /** Receives the JSON of a value in slices, in the name of an account. */
 interface JsonSlices {
   accountId: string;
   write: (text: string) => void;
 }
 
-async function writePieces(
-  pieces: Iterable<string>,
+/** Writes the JSON of an object. Lists that are its members are divided by item. */
+async function writeMembers(
+  members: readonly (readonly [string, unknown])[],
+  serialize: (value: unknown) => string,
   { accountId, write }: JsonSlices,
 ): Promise<void> {
-  let slice = '';
-  for (const piece of pieces) {
-    slice += piece;
-    if (slice.length < SLICE_BYTES) continue;
+  let slice = '{';
+  async function flush(): Promise<void> {
     write(slice);
     slice = '';
     await yieldToEventLoop(accountId);
   }
-  write(slice);
+  let beforeMember = '';
+  for (const [name, member] of members) {
+    slice += `${beforeMember}${serialize(name)}:`;
+    beforeMember = ',';
+    const items: readonly unknown[] = Array.isArray(member) ? member : [];
+    let beforeItem = '[';
+    for (const item of items) {
+      slice += beforeItem + serialize(item);
+      beforeItem = ',';
+      if (slice.length >= SLICE_BYTES) await flush();
+    }
+    slice += items.length > 0 ? ']' : serialize(member);
+    if (slice.length >= SLICE_BYTES) await flush();
+  }
+  write(`${slice}}`);
 }
 
 const membersOf = (value: object): [string, unknown][] =>
@@ -84,11 +79,11 @@ const membersOf = (value: object): [string, unknown][] =>
  * event loop between them, so that a prompt of megabytes holds up no other account.
  */
 export const writeJson = (value: object, slices: JsonSlices): Promise<void> =>
-  writePieces(jsonPieces(membersOf(value), JSON.stringify), slices);
+  writeMembers(membersOf(value), JSON.stringify, slices);
 
 /** The same in canonical form. Throws as canonicalJson does. */
 export const writeCanonicalJson = (value: object, slices: JsonSlices): Promise<void> => {
   // Ordered by UTF-16 code units (RFC 8785 §3.2.3).
   const members = membersOf(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return writePieces(jsonPieces(members, canonicalJson), slices);
+  return writeMembers(members, canonicalJson, slices);
 };

@@ -10,6 +10,8 @@ const { prefixCharacters, longestPrefix, prefixesOfTurn } = LIMITS.search;
 const ASCII = /^[\0-\x7f]*$/;
 /** Marks the boundaries between the parts of a compound. */
 const BOUNDARY = '\u007f';
+/** A run that is one word without parts, as most are. */
+const PLAIN_RUN = /^[a-z0-9]+$/;
 /** Runs of letters and digits, and a `*` at the end of a word; the one in `12*34` is an operator. */
 const ASCII_WORDS = /([a-z0-9][a-z0-9\u007f]*)(\*(?![*\u007f]*[a-z0-9]))?/g;
 const WORDS = /([\p{L}\p{N}][\p{L}\p{N}\p{M}\u007f]*)(\*(?![*\u007f]*[\p{L}\p{N}]))?/gu;
@@ -106,7 +108,9 @@ function* runsIn(text: string): Generator<{ run: string; isPrefix: boolean }> {
 }
 
 function* wordsIn(text: string, compounds: Parts): Generator<string> {
-  for (const { run } of runsIn(text)) yield* wordsOfRun(run, compounds);
+  for (const { run } of runsIn(text))
+    if (PLAIN_RUN.test(run)) yield cut(run);
+    else yield* wordsOfRun(run, compounds);
 }
 
 /**
@@ -132,7 +136,8 @@ export function extractWords(texts: readonly string[]): Set<string> {
 }
 
 /** The term for words that begin so. No word has a `*`. */
-const prefixTerm = (characters: readonly string[]): string => `${characters.join('')}*`;
+const prefixTerm = (characters: string | readonly string[]): string =>
+  `${typeof characters === 'string' ? characters : characters.join('')}*`;
 
 /**
  * The terms by which words are found from their beginnings, up to the limit, short beginnings first so
@@ -140,7 +145,7 @@ const prefixTerm = (characters: readonly string[]): string => `${characters.join
  */
 export function extractPrefixes(words: Iterable<string>): Set<string> {
   const terms = new Set<string>();
-  const remaining = Array.from(words, (word) => Array.from(word));
+  const remaining = Array.from(words, (word) => (ASCII.test(word) ? word : Array.from(word)));
   for (let length = prefixCharacters; length <= longestPrefix; length += 1)
     for (const characters of remaining) {
       if (terms.size >= prefixesOfTurn) return terms;

@@ -1,4 +1,5 @@
-import Router from '@koa/router';
+import { createRequire } from 'node:module';
+import type * as KoaRouter from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -20,6 +21,9 @@ import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
+
+/** The package's ES module imports `node:http`, which nodeHttp.ts avoids. */
+const { Router } = createRequire(import.meta.url)('@koa/router') as typeof KoaRouter;
 
 /** Throws `store_unavailable` while the service starts or stops. */
 async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> {

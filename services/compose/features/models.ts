@@ -76,7 +76,6 @@ export async function openModels({
     createChatModels({ ...registry, limits, memory, localServers }),
     ({ close }) => close(),
   );
-  await models.load();
   // In the background: nothing waits for it.
   models.warmUp(offlineModel).catch(() => undefined);
   if (registry.listedBy !== undefined) {

@@ -6,6 +6,22 @@ import { commitText, looksProtected, type DisclosedText, type TextKey } from './
 
 type Commit = (text: string) => unknown;
 
+/** Up to this number of names, inserting each at its place takes half the time of `toSorted`. */
+const MOST_INSERTED = 32;
+
+/** The names of an object's members, ordered by UTF-16 code units (RFC 8785 §3.2.3). */
+function namesInOrder(value: object): string[] {
+  const names = Object.keys(value);
+  if (names.length > MOST_INSERTED) return names.toSorted();
+  for (let count = 1; count < names.length; count += 1) {
+    const name = names[count]!;
+    let at = count;
+    for (; at > 0 && names[at - 1]! > name; at -= 1) names[at] = names[at - 1]!;
+    names[at] = name;
+  }
+  return names;
+}
+
 /** Throws `event_invalid` for data that readers would take for a protected text. */
 function commitTexts(value: unknown, texts: TextLocations | undefined, commitTo: Commit): unknown {
   if (typeof value === 'string') return texts === 'text' ? commitTo(value) : value;
@@ -22,7 +38,7 @@ function commitTexts(value: unknown, texts: TextLocations | undefined, commitTo:
   const members = typeof texts === 'object' && 'members' in texts ? texts.members : undefined;
   const copy: Record<string, unknown> = {};
   // In canonical order, which is the cheapest to serialize.
-  for (const name of Object.keys(value).toSorted())
+  for (const name of namesInOrder(value))
     copy[name] = commitTexts((value as typeof copy)[name], members?.get(name), commitTo);
   return copy;
 }

@@ -1,4 +1,4 @@
-import { STATUS_CODES, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
@@ -6,6 +6,7 @@ import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
 import { throttledLog } from '../throttledLog.ts';
 import { lingeringClose } from './lingeringClose.ts';
+import { STATUS_CODES } from './nodeHttp.ts';
 import { failureEnvelope, jsonText } from '../responses/envelope.ts';
 
 /** The code of an error for an invalid request target. */

@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type Koa from 'koa';
 import { registerResource } from '../../../../shared/lib/concurrency/resources.ts';
@@ -6,6 +6,7 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
+import { createServer } from './nodeHttp.ts';
 import { answerInOrder } from './pipelining.ts';
 import { throttledLog } from '../throttledLog.ts';
 import { answerProtocolErrors, normalizeTarget, rejectTarget } from './protocolErrors.ts';

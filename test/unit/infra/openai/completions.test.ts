@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { OpenAI } from 'openai';
 import { Agent } from 'undici';
 import { requestCompletion } from '../../../../infra/openai/completions.ts';
+import { openProvider } from '../../../../infra/openai/openProvider.ts';
 import { createMemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import {
   startScriptedModel,
@@ -28,13 +29,15 @@ async function request(step: Step, onDelta?: (text: string) => void) {
   server.use(step);
   const client = new OpenAI({ baseURL: server.baseUrl, apiKey: 'k' });
   let posts = 0;
-  client.post = (() => {
+  client.request = (() => {
     posts += 1;
     return Promise.resolve(ANSWER);
-  }) as unknown as typeof client.post;
+  }) as unknown as typeof client.request;
   const connection = { agent, ledger: createMemoryLedger() };
+  const limits = { attemptTimeoutMs: 30_000, maxRetries: 0 };
+  const provider = openProvider({ id: 'p', base_url: server.baseUrl }, limits, connection);
   const { content } = await requestCompletion(
-    { client, connection, timeoutMs: 30_000 },
+    { ...provider, client: () => Promise.resolve(client) },
     { model: 'm', messages: [] },
     { account_id: 'a', signal: new AbortController().signal, ...(onDelta && { onDelta }) },
     true,

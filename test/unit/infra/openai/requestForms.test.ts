@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
-import * as openai from 'openai';
+import { APIError } from 'openai/core/error';
 import {
   createRequestForms,
   type ProviderQuirks,
@@ -26,7 +26,7 @@ let server: (request: Sent) => object | undefined;
 let completion: number | undefined;
 let content: string;
 beforeEach(() => {
-  forms = createRequestForms(openai);
+  forms = createRequestForms();
   sent = [];
   server = () => undefined;
   completion = 5;
@@ -34,12 +34,7 @@ beforeEach(() => {
 });
 
 const rejection = (body: object, status = 400): Error =>
-  openai.APIError.generate(
-    status,
-    'error' in body ? body : { error: body },
-    undefined,
-    new Headers(),
-  );
+  APIError.generate(status, 'error' in body ? body : { error: body }, undefined, new Headers());
 
 /** Sends a request of a model to the server, which answers unless it returns an error's body. */
 const send = (quirks: ProviderQuirks = {}, model = 'm', wanted = request): Promise<ChatAnswer> =>
