@@ -100,35 +100,39 @@ describe.each(await forgedStores())('on $name, a transparency log', ({ start }) 
     return answers;
   }
 
+  async function expectNamed(reason: RegExp): Promise<void> {
+    const health = await eventually(
+      () => service.get('/health/ready'),
+      (reply) => reason.test(troubleOf(reply)),
+    );
+    expect(health.body.data.status).toBe('degraded');
+  }
+
   test.each(LOSSES)(
     'without its %s takes no event that was rewritten meanwhile, and says what is lost',
     async (_what, part, reason) => {
       await record(0);
-      const { key } = service;
       await treeForger(service.env).deleteTree(part);
       await rewrite();
       const [, events] = await expectRefused();
-      const isNamed = async (): Promise<void> => {
-        const health = await eventually(
-          () => service.get('/health/ready'),
-          (reply) => reason.test(troubleOf(reply)),
-        );
-        expect(health.body.data.status).toBe('degraded');
-      };
       // The process holds the hashes that it has read.
-      if (part !== 'hashes') {
-        expect(events!.body.error).toMatch(reason);
-        await isNamed();
-      }
-      // A start without them waits (missingTree).
-      if (part !== 'entries') return;
-      await service.restart();
-      client = apiClient(service.url, key);
-      await expectRefused();
-      await isNamed();
+      if (part === 'hashes') return;
+      expect(events!.body.error).toMatch(reason);
+      await expectNamed(reason);
     },
     60_000,
   );
+
+  // A start without the other parts waits (missingTree).
+  test('without its entries takes no event after a start, and says what is lost', async () => {
+    await record(0);
+    const { key } = service;
+    await treeForger(service.env).deleteTree('entries');
+    await service.restart();
+    client = apiClient(service.url, key);
+    await expectRefused();
+    await expectNamed(/has no tile\/entries\/\d+/);
+  }, 60_000);
 
   test('that does not know where its bundles begin reads it again at once', async () => {
     await record(AGENTS);
