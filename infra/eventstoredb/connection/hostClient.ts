@@ -37,7 +37,15 @@ interface ClientInternals {
     options: { requiresLeader: boolean },
     call: { deadline: number },
   ): [metadata: Metadata, options: object];
-  getChannel(): Promise<{ close(): void }>;
+  getChannel(): Promise<InternalsOfChannel>;
+  createChannel(): Promise<InternalsOfChannel>;
+}
+
+/** A channel of @grpc/grpc-js (1.14.7), which the client creates without a way to set its options. */
+interface InternalsOfChannel {
+  close(): void;
+  /** The options with which it will connect, at its first call. */
+  internalChannel: { getOptions(): Record<string, unknown> };
 }
 
 interface StreamsService {
@@ -122,6 +130,23 @@ tlsCredentials._createSecureConnector = function createConnectorWithValidName(..
   return connector;
 };
 
+/**
+ * How much of a connection, and of each of its calls, the server may send ahead, in bytes. With
+ * HTTP/2's default of 64 KiB, a server that is read by a busy consumer waits after some 80 events, so
+ * both work in turns while a subscription catches up.
+ */
+const FLOW_CONTROL_WINDOW = 1024 * 1024;
+
+/** Makes a client's channel connect with the larger window. */
+function widenWindow(internals: ClientInternals): void {
+  const { createChannel } = internals;
+  internals.createChannel = async () => {
+    const channel = await createChannel();
+    channel.internalChannel.getOptions()['grpc-node.flow_control_window'] = FLOW_CONTROL_WINDOW;
+    return channel;
+  };
+}
+
 /** How to connect to a single host. */
 export interface HostConnection {
   connectionString: string;
@@ -171,6 +196,7 @@ export function openHostClient({ connectionString, compression }: HostConnection
     );
   }
   const internals = client as unknown as ClientInternals;
+  widenWindow(internals);
   function callArguments(requiresLeader: boolean): [object, object] {
     const [metadata, options] = internals.callArguments({ requiresLeader }, { deadline: Infinity });
     if (!compression) refuseCompression(metadata);
