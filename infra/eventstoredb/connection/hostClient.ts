@@ -6,13 +6,10 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type {
-  BatchAppendReq,
-  BatchAppendResp,
-  ReadReq,
-} from '@eventstore/db-client/generated/streams_pb.js';
+import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { credentials, type Metadata } from '@grpc/grpc-js';
 import { CompressionFilter } from '@grpc/grpc-js/build/src/compression-filter.js';
+import { decodeAppendResponse, type AppendResponse } from '../append/appendMessages.ts';
 import { decodeReadResponse, type ReadResponse } from '../read/readResponse.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
@@ -49,7 +46,13 @@ interface InternalsOfChannel {
 }
 
 interface StreamsService {
-  batchAppend(metadata: object, options: object): BatchAppendCall;
+  makeBidiStreamRequest(
+    path: string,
+    serialize: (request: Buffer) => Buffer,
+    deserialize: (message: Buffer) => AppendResponse,
+    metadata: object,
+    options: object,
+  ): BatchAppendCall;
   makeServerStreamRequest(
     path: string,
     serialize: (request: ReadReq) => Buffer,
@@ -77,8 +80,9 @@ interface ResponseCall<Response> {
 }
 
 /** A call that carries many appends. The server answers each append separately. */
-interface BatchAppendCall extends ResponseCall<BatchAppendResp> {
-  write(request: BatchAppendReq): boolean;
+interface BatchAppendCall extends ResponseCall<AppendResponse> {
+  /** Sends an encoded request. */
+  write(request: Buffer): boolean;
 }
 
 /** A call with a stream of responses. While it is paused, the server sends little more. */
@@ -87,7 +91,9 @@ export interface ReadCall extends ResponseCall<ReadResponse> {
   resume(): void;
 }
 
+const BATCH_APPEND_PATH = '/event_store.client.streams.Streams/BatchAppend';
 const READ_PATH = '/event_store.client.streams.Streams/Read';
+const serializeEncoded = (request: Buffer): Buffer => request;
 const serializeRead = (request: ReadReq): Buffer => Buffer.from(request.serializeBinary());
 
 const ACCEPTED = 'grpc-accept-encoding';
@@ -205,7 +211,14 @@ export function openHostClient({ connectionString, compression }: HostConnection
   const openStreams = (): Promise<StreamsService> => internals.getGRPCClient(streams, 'turnlog');
   return {
     openBatchAppend: async (requiresLeader) =>
-      withErrorListener((await openStreams()).batchAppend(...callArguments(requiresLeader))),
+      withErrorListener(
+        (await openStreams()).makeBidiStreamRequest(
+          BATCH_APPEND_PATH,
+          serializeEncoded,
+          decodeAppendResponse,
+          ...callArguments(requiresLeader),
+        ),
+      ),
     openRead: async (request, requiresLeader) =>
       withErrorListener(
         (await openStreams()).makeServerStreamRequest(
