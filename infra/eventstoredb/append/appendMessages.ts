@@ -1,7 +1,7 @@
 /**
- * Encodes the requests of `Streams.BatchAppend` and decodes its responses. With the generated classes
- * encoding an append took three times the CPU time: they build an object for each part of a message, and copy
- * its bytes from one part to the next.
+ * Encodes the requests of `Streams.BatchAppend` and decodes its responses. The generated classes take
+ * four times the CPU time: they build an object for each part of a message, and copy its bytes from
+ * part to part.
  */
 import type { EncodedEvent, ExpectedRevision } from '../../../shared/ports/eventStore.ts';
 import { AccessDeniedError, NotReadyError } from '../connection/serverErrors.ts';
