@@ -4,7 +4,6 @@
  * part to part.
  */
 import type { EncodedEvent, ExpectedRevision } from '../../../shared/ports/eventStore.ts';
-import { AccessDeniedError, NotReadyError } from '../connection/serverErrors.ts';
 import { MessageReader, type Uint64 } from '../protobuf/messageReader.ts';
 import { MessageWriter, sizeOfField, sizeOfNumberField } from '../protobuf/messageWriter.ts';
 
@@ -22,20 +21,25 @@ export type AppendAnswer =
   /** The server does not accept the events. */
   | { kind: 'rejected'; reason: string };
 
-/** An answer as the server sends it: a success, or an error with the name of its message. */
 export interface AppendResponse {
   correlationId: string;
-  success?: { revision: number; commit: Uint64 | undefined };
-  error?: { name: string; message: string };
+  /** An answer, or why there is none. */
+  outcome:
+    | AppendAnswer
+    | { kind: 'access_denied' }
+    | { kind: 'not_ready' }
+    /** The events may have been written. */
+    | { kind: 'unknown'; reason: string };
 }
 
 /** The message names of errors with a known outcome. */
-const KNOWN_OUTCOMES: Readonly<Record<string, AppendAnswer['kind']>> = {
+const KNOWN_OUTCOMES: Readonly<Record<string, 'conflict' | 'rejected' | 'access_denied'>> = {
   'event_store.client.WrongExpectedVersion': 'conflict',
   'event_store.client.StreamDeleted': 'conflict',
   'event_store.client.MaximumAppendSizeExceeded': 'rejected',
   'event_store.client.MaximumAppendEventSizeExceeded': 'rejected',
   'event_store.client.BadRequest': 'rejected',
+  'event_store.client.AccessDenied': 'access_denied',
 };
 
 /** Field numbers of streams.proto and shared.proto. */
@@ -131,7 +135,7 @@ function readPosition(reader: MessageReader): Uint64 {
   return commit;
 }
 
-function readSuccess(reader: MessageReader): NonNullable<AppendResponse['success']> {
+function readSuccess(reader: MessageReader): AppendAnswer {
   const outerEnd = reader.enter();
   let revision = 0;
   let commit: Uint64 | undefined;
@@ -140,42 +144,37 @@ function readSuccess(reader: MessageReader): NonNullable<AppendResponse['success
     else if (field === 3) commit = readPosition(reader);
     else reader.skip();
   reader.leave(outerEnd);
-  return { revision, commit };
+  return { kind: 'written', revision, commit };
 }
 
 /** Reads a `google.rpc.Status`, whose details are a message with a URL that ends with its name. */
-function readError(reader: MessageReader): NonNullable<AppendResponse['error']> {
+function readError(reader: MessageReader): AppendResponse['outcome'] {
   const outerEnd = reader.enter();
-  const error = { name: '', message: '' };
+  let name = '';
+  let message = '';
   for (let field = reader.next(); field !== 0; field = reader.next())
-    if (field === 2) error.message = reader.text();
-    else if (field === 3) error.name = reader.textIn(1).split('/').at(-1)!;
+    if (field === 2) message = reader.text();
+    else if (field === 3) name = reader.textIn(1).split('/').at(-1)!;
     else reader.skip();
   reader.leave(outerEnd);
-  return error;
+  const kind = KNOWN_OUTCOMES[name];
+  if (kind === 'rejected') return { kind, reason: message };
+  if (kind) return { kind };
+  if (/Server Is Not Ready/i.test(message)) return { kind: 'not_ready' };
+  return { kind: 'unknown', reason: `${name} ${message}` };
 }
 
 /** Decodes a response (`BatchAppendResp` of streams.proto). Throws RangeError for one that is cut off. */
 export function decodeAppendResponse(message: Buffer): AppendResponse {
   const reader = new MessageReader(message);
-  const response: AppendResponse = { correlationId: '' };
+  const response: AppendResponse = {
+    correlationId: '',
+    outcome: { kind: 'unknown', reason: 'the answer is empty' },
+  };
   for (let field = reader.next(); field !== 0; field = reader.next())
     if (field === 1) response.correlationId = reader.textIn(UUID_TEXT);
-    else if (field === 2) response.error = readError(reader);
-    else if (field === 3) response.success = readSuccess(reader);
+    else if (field === 2) response.outcome = readError(reader);
+    else if (field === 3) response.outcome = readSuccess(reader);
     else reader.skip();
   return response;
-}
-
-/** Interprets a response. Throws when it leaves open whether the events were written. */
-export function parseAppendAnswer({ success, error }: AppendResponse): AppendAnswer {
-  if (success) return { kind: 'written', ...success };
-  const { name = '', message = '' } = error ?? {};
-  if (name === 'event_store.client.AccessDenied')
-    throw new AccessDeniedError('the append is not allowed');
-  const kind = KNOWN_OUTCOMES[name];
-  if (kind === 'conflict') return { kind };
-  if (kind === 'rejected') return { kind, reason: message };
-  if (/Server Is Not Ready/i.test(message)) throw new NotReadyError('the server is not ready');
-  throw new Error(`the outcome of the append is unknown: ${name} ${message}`);
 }

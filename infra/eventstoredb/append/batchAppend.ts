@@ -1,12 +1,21 @@
 import { addAbortListener } from 'node:events';
 import type { NodeConnection } from '../connection/connectionManager.ts';
+import { AccessDeniedError, NotReadyError } from '../connection/serverErrors.ts';
 import {
   encodeAppendRequest,
-  parseAppendAnswer,
   type AppendAnswer,
   type AppendRequest,
   type AppendResponse,
 } from './appendMessages.ts';
+
+/** Throws when the response leaves open whether the events were written, or the user may not append. */
+function requireAnswer({ outcome }: AppendResponse): AppendAnswer {
+  if (outcome.kind === 'access_denied') throw new AccessDeniedError('the append is not allowed');
+  if (outcome.kind === 'not_ready') throw new NotReadyError('the server is not ready');
+  if (outcome.kind === 'unknown')
+    throw new Error(`the outcome of the append is unknown: ${outcome.reason}`);
+  return outcome;
+}
 
 /** An append that waits for its answer. */
 interface PendingAppend {
@@ -94,7 +103,7 @@ function openAppendCall(
     silentSince = pendingCopies.size === 0 ? undefined : performance.now();
     if (!append) return;
     try {
-      append.resolve(parseAppendAnswer(response));
+      append.resolve(requireAnswer(response));
       append.pendingCopies -= 1;
     } catch (error) {
       failCopy(append, error);
