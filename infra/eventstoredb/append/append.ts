@@ -11,7 +11,8 @@ import type { CallWithRetry } from '../connection/callRetry.ts';
 import type { ConnectionManager, NodeConnection } from '../connection/connectionManager.ts';
 import { toEventPosition } from '../read/positions.ts';
 import { streamHiddenError } from '../read/reader.ts';
-import { createAppendSender, type AppendRequest, type SendAppend } from './batchAppend.ts';
+import type { AppendRequest } from './appendMessages.ts';
+import { createAppendSender, type SendAppend } from './batchAppend.ts';
 import type { RecentEventIds } from './recentEventIds.ts';
 
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;

@@ -1,77 +1,20 @@
 import { addAbortListener } from 'node:events';
-import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
-import streamsPb from '@eventstore/db-client/generated/streams_pb.js';
-import type { EncodedEvent, ExpectedRevision } from '../../../shared/ports/eventStore.ts';
 import type { NodeConnection } from '../connection/connectionManager.ts';
 import { AccessDeniedError, NotReadyError } from '../connection/serverErrors.ts';
+import {
+  encodeAppendRequest,
+  type AppendAnswer,
+  type AppendRequest,
+  type AppendResponse,
+} from './appendMessages.ts';
 
-export interface AppendRequest {
-  stream: string;
-  expected: ExpectedRevision;
-  events: readonly EncodedEvent[];
-}
-
-/** The server's answer to an append. */
-type AppendAnswer =
-  | { kind: 'written'; revision: number; commit: bigint | undefined }
-  /** The stream is not at the expected revision, or was tombstoned. */
-  | { kind: 'conflict' }
-  /** The server does not accept the events. */
-  | { kind: 'rejected'; reason: string };
-
-/** The message names of errors with a known outcome. */
-const KNOWN_OUTCOMES: Readonly<Record<string, AppendAnswer['kind']>> = {
-  'event_store.client.WrongExpectedVersion': 'conflict',
-  'event_store.client.StreamDeleted': 'conflict',
-  'event_store.client.MaximumAppendSizeExceeded': 'rejected',
-  'event_store.client.MaximumAppendEventSizeExceeded': 'rejected',
-  'event_store.client.BadRequest': 'rejected',
-};
-
-function buildAppendMessage(
-  { stream, expected, events }: AppendRequest,
-  correlationId: string,
-): streamsPb.BatchAppendReq {
-  const identifier = new sharedPb.StreamIdentifier().setStreamName(Buffer.from(stream));
-  const options = new streamsPb.BatchAppendReq.Options().setStreamIdentifier(identifier);
-  if (expected === 'no_stream') options.setNoStream(new sharedPb.Empty());
-  else options.setStreamPosition(String(expected));
-  const message = new streamsPb.BatchAppendReq()
-    .setCorrelationId(new sharedPb.UUID().setString(correlationId))
-    .setOptions(options)
-    .setIsFinal(true);
-  for (const { id, type, data, metadata } of events) {
-    const proposed = new streamsPb.BatchAppendReq.ProposedMessage()
-      .setId(new sharedPb.UUID().setString(id))
-      .setData(Buffer.from(data))
-      .setCustomMetadata(Buffer.from(metadata));
-    proposed.getMetadataMap().set('type', type).set('content-type', 'application/json');
-    message.addProposedMessages(proposed);
-  }
-  return message;
-}
-
-/** Parses a response. Throws when it leaves open whether the events were written. */
-function parseAppendAnswer(response: streamsPb.BatchAppendResp): AppendAnswer {
-  const success = response.getSuccess();
-  if (success) {
-    const position = success.getPosition();
-    return {
-      kind: 'written',
-      revision: Number(success.getCurrentRevision()),
-      commit: position && BigInt(position.getCommitPosition()),
-    };
-  }
-  const error = response.getError();
-  const name = error?.getDetails()?.getTypeName() ?? '';
-  if (name === 'event_store.client.AccessDenied')
-    throw new AccessDeniedError('the append is not allowed');
-  const kind = KNOWN_OUTCOMES[name];
-  if (kind === 'conflict') return { kind };
-  if (kind === 'rejected') return { kind, reason: error?.getMessage() ?? '' };
-  if (/Server Is Not Ready/i.test(error?.getMessage() ?? ''))
-    throw new NotReadyError('the server is not ready');
-  throw new Error(`the outcome of the append is unknown: ${name} ${error?.getMessage() ?? ''}`);
+/** Throws when the response leaves open whether the events were written, or the user may not append. */
+function requireAnswer({ outcome }: AppendResponse): AppendAnswer {
+  if (outcome.kind === 'access_denied') throw new AccessDeniedError('the append is not allowed');
+  if (outcome.kind === 'not_ready') throw new NotReadyError('the server is not ready');
+  if (outcome.kind === 'unknown')
+    throw new Error(`the outcome of the append is unknown: ${outcome.reason}`);
+  return outcome;
 }
 
 /** An append that waits for its answer. */
@@ -123,7 +66,7 @@ function openAppendCall(
       opening.then(
         (opened) =>
           pendingCopies.has(correlationId) &&
-          opened.write(buildAppendMessage(append.request, correlationId)),
+          opened.write(encodeAppendRequest(append.request, correlationId)),
         // When opening fails, `end` rejects all pending copies.
         () => undefined,
       );
@@ -152,15 +95,15 @@ function openAppendCall(
     for (const append of failed) failCopy(append, error);
   }
 
-  function handleResponse(response: streamsPb.BatchAppendResp): void {
+  function handleResponse(response: AppendResponse): void {
     recordActivity();
-    const correlationId = response.getCorrelationId()?.getString() ?? '';
+    const { correlationId } = response;
     const append = pendingCopies.get(correlationId);
     pendingCopies.delete(correlationId);
     silentSince = pendingCopies.size === 0 ? undefined : performance.now();
     if (!append) return;
     try {
-      append.resolve(parseAppendAnswer(response));
+      append.resolve(requireAnswer(response));
       append.pendingCopies -= 1;
     } catch (error) {
       failCopy(append, error);

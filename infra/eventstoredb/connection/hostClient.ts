@@ -6,13 +6,10 @@ import gossipGrpc from '@eventstore/db-client/generated/gossip_grpc_pb.js';
 import type { ClusterInfo } from '@eventstore/db-client/generated/gossip_pb.js';
 import sharedPb from '@eventstore/db-client/generated/shared_pb.js';
 import streamsGrpc from '@eventstore/db-client/generated/streams_grpc_pb.js';
-import type {
-  BatchAppendReq,
-  BatchAppendResp,
-  ReadReq,
-} from '@eventstore/db-client/generated/streams_pb.js';
+import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { credentials, type Metadata } from '@grpc/grpc-js';
 import { CompressionFilter } from '@grpc/grpc-js/build/src/compression-filter.js';
+import { decodeAppendResponse, type AppendResponse } from '../append/appendMessages.ts';
 import { decodeReadResponse, type ReadResponse } from '../read/readResponse.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
@@ -37,11 +34,25 @@ interface ClientInternals {
     options: { requiresLeader: boolean },
     call: { deadline: number },
   ): [metadata: Metadata, options: object];
-  getChannel(): Promise<{ close(): void }>;
+  getChannel(): Promise<InternalsOfChannel>;
+  createChannel(): Promise<InternalsOfChannel>;
+}
+
+/** A channel of @grpc/grpc-js (1.14.7), which the client creates without a way to set its options. */
+interface InternalsOfChannel {
+  close(): void;
+  /** The options with which it will connect, at its first call. */
+  internalChannel: { getOptions(): Record<string, unknown> };
 }
 
 interface StreamsService {
-  batchAppend(metadata: object, options: object): BatchAppendCall;
+  makeBidiStreamRequest(
+    path: string,
+    serialize: (request: Buffer) => Buffer,
+    deserialize: (message: Buffer) => AppendResponse,
+    metadata: object,
+    options: object,
+  ): BatchAppendCall;
   makeServerStreamRequest(
     path: string,
     serialize: (request: ReadReq) => Buffer,
@@ -69,8 +80,9 @@ interface ResponseCall<Response> {
 }
 
 /** A call that carries many appends. The server answers each append separately. */
-interface BatchAppendCall extends ResponseCall<BatchAppendResp> {
-  write(request: BatchAppendReq): boolean;
+interface BatchAppendCall extends ResponseCall<AppendResponse> {
+  /** Sends an encoded request. */
+  write(request: Buffer): boolean;
 }
 
 /** A call with a stream of responses. While it is paused, the server sends little more. */
@@ -79,7 +91,9 @@ export interface ReadCall extends ResponseCall<ReadResponse> {
   resume(): void;
 }
 
+const BATCH_APPEND_PATH = '/event_store.client.streams.Streams/BatchAppend';
 const READ_PATH = '/event_store.client.streams.Streams/Read';
+const serializeEncoded = (request: Buffer): Buffer => request;
 const serializeRead = (request: ReadReq): Buffer => Buffer.from(request.serializeBinary());
 
 const ACCEPTED = 'grpc-accept-encoding';
@@ -121,6 +135,23 @@ tlsCredentials._createSecureConnector = function createConnectorWithValidName(..
   if (isIP(connectionOptions.servername ?? '') !== 0) delete connectionOptions.servername;
   return connector;
 };
+
+/**
+ * How much of a connection, and of each of its calls, the server may send ahead, in bytes. With
+ * HTTP/2's default of 64 KiB, a server that is read by a busy consumer waits after some 80 events, so
+ * both work in turns while a subscription catches up.
+ */
+const FLOW_CONTROL_WINDOW = 1024 * 1024;
+
+/** Makes a client's channel connect with the larger window. */
+function widenWindow(internals: ClientInternals): void {
+  const { createChannel } = internals;
+  internals.createChannel = async () => {
+    const channel = await createChannel();
+    channel.internalChannel.getOptions()['grpc-node.flow_control_window'] = FLOW_CONTROL_WINDOW;
+    return channel;
+  };
+}
 
 /** How to connect to a single host. */
 export interface HostConnection {
@@ -171,6 +202,7 @@ export function openHostClient({ connectionString, compression }: HostConnection
     );
   }
   const internals = client as unknown as ClientInternals;
+  widenWindow(internals);
   function callArguments(requiresLeader: boolean): [object, object] {
     const [metadata, options] = internals.callArguments({ requiresLeader }, { deadline: Infinity });
     if (!compression) refuseCompression(metadata);
@@ -179,7 +211,14 @@ export function openHostClient({ connectionString, compression }: HostConnection
   const openStreams = (): Promise<StreamsService> => internals.getGRPCClient(streams, 'turnlog');
   return {
     openBatchAppend: async (requiresLeader) =>
-      withErrorListener((await openStreams()).batchAppend(...callArguments(requiresLeader))),
+      withErrorListener(
+        (await openStreams()).makeBidiStreamRequest(
+          BATCH_APPEND_PATH,
+          serializeEncoded,
+          decodeAppendResponse,
+          ...callArguments(requiresLeader),
+        ),
+      ),
     openRead: async (request, requiresLeader) =>
       withErrorListener(
         (await openStreams()).makeServerStreamRequest(

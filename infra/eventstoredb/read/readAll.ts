@@ -102,14 +102,14 @@ export const toStoredEvent = (event: ServerEvent): StoredEvent => ({
   stream: event.stream,
   revision: event.revision,
   position: toEventPosition(event.commit),
-  type: event.attributes['type'] ?? '',
-  data: event.data.toString('utf8'),
-  metadata: event.metadata.toString('utf8'),
+  type: event.type,
+  data: event.data,
+  metadata: event.metadata,
 });
 
 /** Whether Turnlog may have written the event: JSON, and neither a system event nor a link. */
-export const isTurnlogEvent = ({ attributes }: ServerEvent): boolean =>
-  !(attributes['type'] ?? '').startsWith('$') && attributes['content-type'] === 'application/json';
+export const isTurnlogEvent = ({ type, isJson }: ServerEvent): boolean =>
+  isJson && !type.startsWith('$');
 
 export interface ReadAllResult {
   events: ServerEvent[];
@@ -146,7 +146,7 @@ export async function readAll(
     const { event } = response;
     if (event && bytes < maxBytes) {
       result.events.push(event);
-      bytes += event.data.length + event.metadata.length;
+      bytes += event.bytes;
       if (bytes >= maxBytes) {
         resolve();
         call.cancel();

@@ -54,7 +54,7 @@ export const streamHiddenError = (stream: string): TurnlogError =>
 /** Whether `$tb` in a stream's metadata truncates the stream. */
 function isTruncated(metadata: ServerEvent): boolean {
   try {
-    const { $tb } = JSON.parse(metadata.data.toString('utf8')) as {
+    const { $tb } = JSON.parse(metadata.data) as {
       $tb?: unknown;
     };
     return typeof $tb === 'number' && $tb > 0;

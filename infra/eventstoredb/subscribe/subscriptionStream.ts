@@ -54,8 +54,7 @@ function parseMessage({
 }: ReadResponse): SubscriptionMessage | undefined {
   if (event) {
     if (!isTurnlogEvent(event)) return undefined;
-    const bytes = event.data.length + event.metadata.length;
-    return { kind: 'event', event: toStoredEvent(event), bytes };
+    return { kind: 'event', event: toStoredEvent(event), bytes: event.bytes };
   }
   if (checkpoint) {
     const position = isValidLogPosition(checkpoint) ? formatPosition(checkpoint) : undefined;

@@ -45,13 +45,42 @@ describe('a response of the event store', () => {
           id: record.id,
           stream: record.stream,
           revision: record.revision,
-          attributes: { type: record.type, 'content-type': 'application/json' },
+          type: record.type,
+          isJson: true,
+          data: Buffer.from(record.data).toString(),
+          metadata: Buffer.from(record.metadata).toString(),
+          bytes: record.data.length + record.metadata.length,
         });
         expect(String(event?.commit)).toBe(String(record.commit));
-        expect([...event!.data]).toEqual([...record.data]);
-        expect([...event!.metadata]).toEqual([...record.metadata]);
       }),
     );
+  });
+
+  test.each([
+    ['application/json', true],
+    ['application/jsonx', false],
+    ['application/octet-stream', false],
+    ['', false],
+  ])('of content type %p is JSON: %p', (contentType, isJson) => {
+    const event = new ReadEvent.RecordedEvent();
+    event.getMetadataMap().set('created', '17326').set('content-type', contentType);
+    const response = new streamsPb.ReadResp().setEvent(new ReadEvent().setEvent(event));
+    expect(decode(response).event).toMatchObject({ type: '', isJson });
+  });
+
+  test('has attributes whose value comes first, and may have some without name or value', () => {
+    const name = [0x0a, 4, ...Buffer.from('type')];
+    const value = [0x12, 8, ...Buffer.from('happened')];
+    const message = (...entries: readonly number[][]): Buffer => {
+      const event = entries.flatMap((entry) => [0x32, entry.length, ...entry]);
+      const read = [0x0a, event.length, ...event];
+      return Buffer.from([0x0a, read.length, ...read]);
+    };
+    const typeOf = (...entries: readonly number[][]) =>
+      decodeReadResponse(message(...entries)).event?.type;
+    expect(typeOf([...value, ...name], value, [])).toBe('happened');
+    expect(typeOf([...name, ...value], name)).toBe('happened');
+    expect(typeOf(value)).toBe('');
   });
 
   test('has both numbers of a checkpoint, also beyond 2^53', () => {

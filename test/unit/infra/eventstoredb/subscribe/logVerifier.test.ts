@@ -15,20 +15,22 @@ import type { Position } from '../../../../../shared/ports/eventStore.ts';
 
 interface LogRecord {
   commit: number;
-  contentType?: string;
+  isJson?: boolean;
 }
 
 const at = (commit: number): Position => toEventPosition(BigInt(commit));
 
-const response = ({ commit, contentType = 'application/json' }: LogRecord): ReadResponse => ({
+const response = ({ commit, isJson = true }: LogRecord): ReadResponse => ({
   event: {
     id: `event-${commit}`,
     stream: 'session-s',
     revision: 0,
     commit,
-    attributes: { type: 'happened', 'content-type': contentType },
-    data: Buffer.alloc(0),
-    metadata: Buffer.alloc(0),
+    type: 'happened',
+    isJson,
+    data: '',
+    metadata: '',
+    bytes: 0,
   },
 });
 
@@ -95,7 +97,7 @@ describe('an idle subscription', () => {
   });
 
   test('advances past foreign events in streams of Turnlog, but only as far as they were read', async () => {
-    const foreign = { contentType: 'application/octet-stream' };
+    const foreign = { isJson: false };
     expect(
       await verifierOf({ end: 9, ours: [{ commit: 7, ...foreign }] }).advanceWhileIdle(at(5)),
     ).toBe(at(9));

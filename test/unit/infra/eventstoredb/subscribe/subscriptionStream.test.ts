@@ -20,9 +20,11 @@ const eventOf = (commit: number, bytes = 2): ReadResponse => ({
     stream: 'session-s',
     revision: commit,
     commit,
-    attributes: { type: 'happened', 'content-type': 'application/json' },
-    data: Buffer.alloc(bytes, '1'),
-    metadata: Buffer.alloc(0),
+    type: 'happened',
+    isJson: true,
+    data: '1'.repeat(bytes),
+    metadata: '',
+    bytes,
   },
 });
 const send = (...responses: ReadResponse[]): void =>
