@@ -1,4 +1,8 @@
-import { proofInvalidError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
+import {
+  isTurnlogError,
+  proofInvalidError,
+  storeUnavailableError,
+} from '../../lib/errors/turnlogError.ts';
 import type { Checkpoint, EventLog, Position } from '../../ports/eventStore.ts';
 import type { SignedHead } from '../ownTree.ts';
 import { recordedHash } from '../proof/nameChange.ts';
@@ -34,6 +38,15 @@ export const otherEnd = ({
   proofInvalidError(
     `The transparency log ends with the event ${event_id} at ${position}, which the event log does not have there. Restore both from one backup.`,
   );
+
+/** The hash in an entry; undefined for one that was changed to something else, or is lost. */
+function hashInEntry(entry: Uint8Array | undefined): string | undefined {
+  try {
+    return entry && parseLeafEntry(entry).hash;
+  } catch {
+    return undefined;
+  }
+}
 
 const lostState = (reason: string): Error =>
   proofInvalidError(`${reason} Put its files back from a backup.`);
@@ -111,22 +124,31 @@ export function createEndFinder(
       : startBefore(head, bundle);
   }
 
-  /** The leaves of the last bundle by the hashes of their events. */
-  async function lastLeaves(head: SignedHead): Promise<Map<string, number>> {
+  /**
+   * Returns a function that finds the leaf of an event in the last bundle, -1 for none. The entries say
+   * where it may be; a leaf whose entry was changed or lost is compared with each event.
+   */
+  async function createLeafIndex(head: SignedHead): Promise<(hash: string) => Promise<number>> {
     const { size, reader } = head;
     const bundle = Math.floor((size - 1) / TILE_WIDTH);
-    const entries = await readEntries(reader, bundle, size);
+    const entries = await readEntries(reader, bundle, size).catch((error: unknown) => {
+      if (isTurnlogError(error, 'proof_invalid')) return [];
+      throw error;
+    });
     const leaves = new Map<string, number>();
+    const withoutEntry: number[] = [];
     for (let index = bundle * TILE_WIDTH; index < size; index += 1) {
-      const { hash } = parseLeafEntry(entries[index % TILE_WIDTH]!);
-      if (!(await isSigned(head, index, hash)))
-        throw lostState(
-          `The entries of bundle ${bundle} of the transparency log are not the signed ones.`,
-        );
+      const hash = hashInEntry(entries[index % TILE_WIDTH]);
+      if (hash === undefined || !(await isSigned(head, index, hash))) withoutEntry.push(index);
       // Events of other programs have none.
-      if (hash !== '') leaves.set(hash, index);
+      else if (hash !== '') leaves.set(hash, index);
     }
-    return leaves;
+    return async (hash) => {
+      const found = leaves.get(hash);
+      if (found !== undefined) return found;
+      for (const index of withoutEntry) if (await isSigned(head, index, hash)) return index;
+      return -1;
+    };
   }
 
   /**
@@ -139,18 +161,19 @@ export function createEndFinder(
     places: readonly Place[],
     named: Checkpoint | undefined,
   ): Promise<Place> {
-    const leaves = await lastLeaves(head);
-    const indexOf = ({ hash }: Place): number => leaves.get(hash) ?? -1;
-    const last = named
-      ? places.find(
-          ({ position, event_id }) => position === named.position && event_id === named.event_id,
-        )
-      : places.reduce<Place | undefined>(
-          (before, place) => (indexOf(place) > (before ? indexOf(before) : -1) ? place : before),
-          undefined,
-        );
-    if (last && !places.some((place) => place.position > last.position && indexOf(place) >= 0))
-      return last;
+    const indexOf = await createLeafIndex(head);
+    let last: Place | undefined;
+    let highest = -1;
+    let isBehind = false;
+    for (const place of places) {
+      const index = await indexOf(place.hash);
+      const isLast = named
+        ? place.position === named.position && place.event_id === named.event_id
+        : index > highest;
+      if (isLast) [last, highest] = [place, index];
+      else if (last && index >= 0) isBehind = true;
+    }
+    if (last && !isBehind) return last;
     throw named
       ? otherEnd(named)
       : proofInvalidError(

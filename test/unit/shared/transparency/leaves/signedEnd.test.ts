@@ -133,15 +133,27 @@ test('the next end is found from the one before, without the index of bundles', 
   expect((await find(await headOf(700))).last).toMatchObject(endAt(699));
 });
 
-test('entries that were changed are not taken for the leaves', async () => {
-  log = EVENTS.with(600, { ...EVENTS[600]!, metadata: '{}' });
-  const forged = leafEntry('f'.repeat(64), 650);
-  readTile = async (path) => {
-    const bytes = await tiles.read(path);
-    if (!bytes || !path.includes('entries')) return bytes;
-    const text = Buffer.from(bytes).toString('latin1');
-    const genuine = leafEntry(recordedHash(EVENTS[650]!), 650).toString('latin1');
-    return Buffer.from(text.replace(genuine, forged.toString('latin1')), 'latin1');
-  };
-  await expect(lastOf(700)).rejects.toThrow('are not the signed ones');
-});
+test.each(['changed', 'lost'])(
+  'leaves whose entries were %s are found all the same',
+  async (what) => {
+    readTile = async (path) => {
+      const bytes = await tiles.read(path);
+      if (!bytes || !path.includes('entries')) return bytes;
+      if (what === 'lost') return undefined;
+      const text = Buffer.from(bytes).toString('latin1');
+      const genuine = leafEntry(recordedHash(EVENTS[600]!), 600).toString('latin1');
+      const forged = leafEntry('f'.repeat(64), 600).toString('latin1');
+      return Buffer.from(text.replace(genuine, forged), 'latin1');
+    };
+    log = EVENTS.with(600, { ...EVENTS[600]!, metadata: JSON.stringify({ hash: 'f'.repeat(64) }) });
+    expect(await lastOf(700)).toMatchObject(endAt(699));
+    state.size = 701;
+    expect(await lastOf(700)).toMatchObject(endAt(699));
+    // The event of that leaf is behind the last one.
+    log = [...log, { ...EVENTS[600]!, position: `${EVENTS[699]!.position}.5` as Position }];
+    log.splice(550, 1);
+    await expect(lastOf(700)).resolves.toMatchObject(endAt(699));
+    state.size = 700;
+    await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
+  },
+);
