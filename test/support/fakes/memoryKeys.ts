@@ -3,13 +3,15 @@ import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/encrypti
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
 import type { FoundKey, KeyStore } from '../../../shared/ports/keyStore.ts';
 
+type ReadLog = Pick<EventLog, 'readStream'>;
+
 /**
  * Keys of texts in memory. `kept` is the key store: what is taken out of it is lost. Without a log no
  * stream is erased.
  */
-export function memoryKeys(log: Pick<EventLog, 'readStream'> = { readStream: async () => [] }): {
+export function memoryKeys(log: ReadLog = { readStream: async () => [] }): {
   /** The keys as another process has them that starts now. */
-  open: () => Keyring;
+  open: (of?: ReadLog) => Keyring;
   keys: Keyring;
   kept: Map<string, FoundKey>;
 } {
@@ -27,6 +29,6 @@ export function memoryKeys(log: Pick<EventLog, 'readStream'> = { readStream: asy
     },
   };
   const masterKeys = parseMasterKeys(newMasterKey(), 'memory');
-  const open = (): Keyring => createKeyring({ store, masterKeys, log });
+  const open = (of = log): Keyring => createKeyring({ store, masterKeys, log: of });
   return { open, keys: open(), kept };
 }

@@ -6,6 +6,9 @@ import {
   type RunsInFlight,
 } from '../../../../shared/runs/queueing/runsInFlight.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
+import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const SUBJECT = { account_id: 'acct_1', agent_id: 'agent_1', session_id: 'session_1' };
 

@@ -8,19 +8,19 @@ import { createDamagedStreams } from '../../../../shared/eventlog/reading/damage
 import { accountStream, auditStream } from '../../../../shared/eventlog/streams.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { accountAudited } from '../../../support/builders/events.ts';
-import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
+import { eventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
 const AUDIT = auditStream(actor.account_id);
 const read = { action: 'read', subject: 'session-session_1', detail: 'revisions 0 to 9' } as const;
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: Awaited<ReturnType<typeof eventStoreFixture>>;
 let context: HandleContext;
 /** Events that were read of the store. */
 let seen: number;
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   const store = fixture.store();
   seen = 0;
   context = {

@@ -22,7 +22,7 @@ import {
   turnStarted,
 } from '../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -38,7 +38,7 @@ let reads: number;
 let others: { type: string; data: object }[];
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   reads = 0;
   others = [];
   const store = fixture.store();

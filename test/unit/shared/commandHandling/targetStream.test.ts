@@ -14,12 +14,12 @@ import {
   turnComparison,
 } from '../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
-beforeEach(async () => void (fixture = await sqliteEventStoreFixture()));
+beforeEach(async () => void (fixture = await eventStoreFixture()));
 afterEach(() => fixture.dispose());
 
 test('a stream of large events is read to its end, so many bytes of it at a time', async () => {

@@ -19,7 +19,7 @@ import {
   turnStarted,
 } from '../../../support/builders/events.ts';
 import { appendMore, appendTo } from '../../../support/stores/projections/projector.ts';
-import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
+import { eventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const DAY_MS = 86_400_000;
 /** When appendTo records. */
@@ -28,14 +28,14 @@ const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' }
 const SESSION = 'session-session_1';
 const AGENT = 'agent-agent_1';
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: Awaited<ReturnType<typeof eventStoreFixture>>;
 let context: ErasureContext;
 let days: number;
 /** Done right before the next append to the session. */
 let before: (() => Promise<unknown>) | undefined;
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   days = 0;
   before = undefined;
   const store = fixture.store();

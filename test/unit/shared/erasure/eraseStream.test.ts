@@ -39,7 +39,7 @@ import {
 import { positionOf } from '../../../support/builders/history.ts';
 import { handleContext } from '../../../support/stores/handleContext.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -52,7 +52,7 @@ const never = new AbortController().signal;
 let fixture: SqliteEventStoreFixture;
 let context: HandleContext;
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   context = handleContext(fixture.store(), Date.UTC(2026, 10, 22));
   await write(ACCOUNT, accountOpened('somebody'), keyIssued('key_1'));
 });

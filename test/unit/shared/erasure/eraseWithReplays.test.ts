@@ -12,7 +12,7 @@ import {
 } from '../../../support/builders/events.ts';
 import { handleContext, writeStream } from '../../../support/stores/handleContext.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -23,7 +23,7 @@ const REPLAYS: Record<string, string[]> = { s: ['r1', 'r2', 'r3'], r2: ['r2a'] }
 let fixture: SqliteEventStoreFixture;
 let context: CommandContext;
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   context = {
     ...handleContext(fixture.store(), Date.parse('2026-11-23T09:00:00.000Z')),
     readModels: { untilShown: async () => true },

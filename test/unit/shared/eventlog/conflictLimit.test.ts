@@ -3,7 +3,10 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { createConflictLimit } from '../../../../shared/eventlog/conflictLimit.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import type { StreamSource } from '../../../../shared/eventlog/reading/reportDamage.ts';
+import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
 import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
+
+skipPauses();
 
 const STREAM = 'session-1';
 let source: StreamSource;
@@ -67,7 +70,7 @@ test('a stream that moves all the time is given up after ten seconds, and is not
     true,
     [],
   ]);
-}, 20_000);
+});
 
 test('a loop is ended in its own time, with its own words', async () => {
   const busy = new TurnlogError('session_busy', 'Busy.');

@@ -13,7 +13,7 @@ import type { ProtectedStore } from '../../../../shared/eventlog/encryption/prot
 import { requestStream } from '../../../../shared/eventlog/streams.ts';
 import { lagging } from '../../../support/fakes/laggingStore.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -24,7 +24,7 @@ let fixture: SqliteEventStoreFixture;
 let asked: number;
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   asked = 0;
 });
 afterEach(() => fixture.dispose());

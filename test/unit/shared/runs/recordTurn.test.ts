@@ -23,7 +23,10 @@ import {
   turnStartData,
   turnStarted,
 } from '../../../support/builders/events.ts';
-import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
+import { eventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
+import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const SESSION = 'session_1';
 const STREAM = sessionStream(SESSION);
@@ -33,7 +36,7 @@ const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
 type Fate =
   'written' | 'lost_after_write' | 'lost_before_write' | 'conflict' | 'conflict_after_write';
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: Awaited<ReturnType<typeof eventStoreFixture>>;
 let fates: Fate[];
 let sent: EncodedEvent[][];
 let context: RunContext;
@@ -70,7 +73,7 @@ const append: EventStore['append'] = async (stream, expected, events) => {
 };
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   fates = [];
   sent = [];
   meanwhile = [];

@@ -21,7 +21,10 @@ import {
   turnStarted,
 } from '../../../support/builders/events.ts';
 import { lagging } from '../../../support/fakes/laggingStore.ts';
-import { sqliteEventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
+import { eventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
+import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const NOW = Date.UTC(2026, 10, 20, 9);
 const WAIT_MS = 600;
@@ -38,7 +41,7 @@ const answer = {
 };
 const actor = { account_id: 'acct_1', key_id: 'k', request_id: 'r' };
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: Awaited<ReturnType<typeof eventStoreFixture>>;
 let head: StreamHead;
 
 /** The stream that `append` continues. */
@@ -52,7 +55,7 @@ async function append(...events: { type: string; data: object }[]): Promise<void
 }
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   head = NO_STREAM;
   appendedStream = sessionStream('session_1');
   const deadline = new Date(NOW + 600_000).toISOString();

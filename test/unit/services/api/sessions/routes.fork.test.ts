@@ -18,14 +18,14 @@ import {
   turnStarted,
 } from '../../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
 let damaged: DamagedStreams;
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   damaged = createDamagedStreams(() => undefined);
 });
 afterEach(() => fixture.dispose());

@@ -6,6 +6,9 @@ import { reached, recordHistory } from '../../../../support/builders/history.ts'
 import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
 import { relayTo } from '../../../../support/servers/kafka/relay.ts';
 import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const TAKE_OVER_MS = 200;
 

@@ -15,6 +15,9 @@ import { positionOf, recordHistory } from '../../../../support/builders/history.
 import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
 import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 import { relayTo } from '../../../../support/servers/kafka/relay.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const { record } = recordHistory();
 const agent = (index: number): StoredEvent =>

@@ -5,6 +5,9 @@ import { positionOf, recordHistory } from '../../../../support/builders/history.
 import { createMemoryTopics } from '../../../../support/fakes/memoryTopics.ts';
 import { relayTo, type TestRelay } from '../../../../support/servers/kafka/relay.ts';
 import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const TAKE_OVER_MS = 300;
 
@@ -26,7 +29,7 @@ const untilRefused = async (): Promise<string> => {
   for (;;) {
     const { state, reason } = await relay.health();
     if (state === 'retrying') return reason ?? '';
-    await sleep(10);
+    await sleep(100);
   }
 };
 
@@ -36,7 +39,7 @@ test('an idle relay shows life as long as its log answers, and says so when it d
     ...log,
     head: () => (silent ? new Promise(() => undefined) : log.head()),
   });
-  while (topics.beats < 2) await sleep(10);
+  while (topics.beats < 2) await sleep(100);
   silent = true;
   await sleep(TAKE_OVER_MS);
   const { beats } = topics;
@@ -58,13 +61,13 @@ test('a relay that only gets events of others shows life', async () => {
       for await (const batch of log.subscribe(options)) {
         yield batch;
         for (let place = 10; !options.signal.aborted; place += 1) {
-          await sleep(20);
+          await sleep(200);
           yield { ...batch, events: [], position: positionOf(place) };
         }
       }
     },
   });
-  while (topics.beats < 3) await sleep(10);
+  while (topics.beats < 3) await sleep(100);
   expect(topics.published).toHaveLength(1);
   expect((await relay.health()).state).toBe('relaying');
 });

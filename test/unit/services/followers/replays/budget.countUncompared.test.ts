@@ -15,7 +15,7 @@ import {
   turnStarted,
 } from '../../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -24,7 +24,7 @@ const tokens = (total: number) => ({ tokens: { prompt: total, completion: 0, tot
 const replay = (turn: number, of: number) => turnStarted(turn, { replay_of: of });
 
 let fixture: SqliteEventStoreFixture;
-beforeEach(async () => void (fixture = await sqliteEventStoreFixture()));
+beforeEach(async () => void (fixture = await eventStoreFixture()));
 afterEach(() => fixture.dispose());
 
 async function counted() {

@@ -12,12 +12,12 @@ import {
   turnStarted,
 } from '../../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
-beforeEach(async () => void (fixture = await sqliteEventStoreFixture()));
+beforeEach(async () => void (fixture = await eventStoreFixture()));
 afterEach(() => fixture.dispose());
 
 const EVENTS = [

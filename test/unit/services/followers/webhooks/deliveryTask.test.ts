@@ -11,6 +11,9 @@ import type { DeliveryOutcome } from '../../../../../shared/webhooks/webhookSend
 import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
 import type { WebhookRow } from '../../../../../shared/readModels/tables.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const AT = '2026-01-01T00:00:00.000Z';
 const row = {

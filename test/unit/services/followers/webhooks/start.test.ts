@@ -14,6 +14,9 @@ import type {
 import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
 import type { WebhookRow } from '../../../../../shared/readModels/tables.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const row = (webhook_id: string, more: Partial<WebhookRow> = {}): WebhookRow => ({
   webhook_id,

@@ -6,6 +6,9 @@ import type {
 } from '../../../../../shared/health/health.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const STANDING_BY = { state: 'standing_by', size: null, lag_ms: null, signed_at: null } as const;
 const ACTIVE = { state: 'active', size: 7, lag_ms: 0, signed_at: null } as const;

@@ -3,6 +3,9 @@ import { createTreeCheck } from '../../../../../services/process/startup/treeChe
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../../../shared/lib/logger.ts';
 import type { Comparison } from '../../../../../shared/transparency/kept/compareTree.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const FITS: Comparison = {
   compared: [],

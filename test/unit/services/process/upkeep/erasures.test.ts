@@ -2,6 +2,9 @@ import { expect, test } from '@jest/globals';
 import { presentHealth } from '../../../../../services/api/health/presenter.ts';
 import { unfinishedErasuresPart } from '../../../../../services/process/upkeep/erasures.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 test('an erasure that can not be finished is told by health until it is', async () => {
   const open = [{ stream: 'session-session_1', why: 'no JSON' }];

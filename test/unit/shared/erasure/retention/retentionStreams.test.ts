@@ -11,15 +11,15 @@ import {
 import { appendMore, appendTo } from '../../../../support/stores/projections/projector.ts';
 import { sessionDescribed, sessionStarted } from '../../../../support/builders/events.ts';
 import { handleContext } from '../../../../support/stores/handleContext.ts';
-import { sqliteEventStoreFixture } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
+import { eventStoreFixture } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const START = Date.UTC(2026, 10, 25);
 const HOUR_MS = 3_600_000;
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: Awaited<ReturnType<typeof eventStoreFixture>>;
 let context: HandleContext;
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   context = handleContext(fixture.store(), START);
 });
 afterEach(() => fixture.dispose());

@@ -17,16 +17,19 @@ import {
   turnCompleted,
   turnStarted,
 } from '../../../../support/builders/events.ts';
-import { sqliteEventStoreFixture } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
+import { eventStoreFixture } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 import { ALL } from '../../../../support/stores/projections/agentsOf.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const SESSION = 'session_01kahz0b2re5v8k2s4n6t8w0y2';
 const ACCOUNT = 'acct_1';
 const NOTHING = -1;
 
-let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
+let fixture: Awaited<ReturnType<typeof eventStoreFixture>>;
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   const authorship = {
     account_id: ACCOUNT,
     key_id: 'k',

@@ -29,7 +29,7 @@ import {
   turnStarted,
 } from '../../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../../../../support/jest/size.ts';
@@ -43,7 +43,7 @@ let store: ProtectedStore;
 let damaged: DamagedStreams;
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   memory = new LRUCache({ max: 10 });
   damaged = createDamagedStreams(() => undefined);
   eventsRead = 0;

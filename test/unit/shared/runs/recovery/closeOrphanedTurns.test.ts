@@ -19,9 +19,12 @@ import type { OpenTurn } from '../../../../../shared/ports/readModels.ts';
 import { lagging } from '../../../../support/fakes/laggingStore.ts';
 import { sessionStarted, turnStarted } from '../../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const NOW = Date.UTC(2026, 10, 20, 9);
 const LATER = new Date(NOW + 60_000).toISOString();
@@ -36,7 +39,7 @@ let leftOpen: OpenTurnQueue;
 let ahead: number;
 
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   open = [];
   forgotten = [];
   store = fixture.store();
@@ -193,7 +196,9 @@ test('a sweep that is told to stop does not wait for a session that is in doubt'
   await openTurn('session_1', 'dead');
   store = stuck('session_1');
   const began = performance.now();
-  await sweep(AbortSignal.timeout(100));
+  const stopping = new AbortController();
+  setTimeout(() => stopping.abort(), 100);
+  await sweep(stopping.signal);
   expect([performance.now() - began < 3_000, damaged.list()]).toEqual([true, []]);
 });
 

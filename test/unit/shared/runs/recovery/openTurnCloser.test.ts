@@ -31,7 +31,7 @@ import {
   turnStarted,
 } from '../../../../support/builders/events.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -42,7 +42,7 @@ let queue: SessionQueue;
 let damaged: DamagedStreams;
 let stopping: AbortController;
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
   now = 0;
   leftOpen = createOpenTurnQueue(() => now);
   queue = createSessionQueue();

@@ -20,13 +20,13 @@ import {
 } from '../../../../support/builders/events.ts';
 import { ofNoTurn } from '../../../../support/builders/randomHistory.ts';
 import {
-  sqliteEventStoreFixture,
+  eventStoreFixture,
   type SqliteEventStoreFixture,
 } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 let fixture: SqliteEventStoreFixture;
 beforeEach(async () => {
-  fixture = await sqliteEventStoreFixture();
+  fixture = await eventStoreFixture();
 });
 afterEach(() => fixture.dispose());
 
