@@ -17,10 +17,16 @@ afterEach(() => {
   server.close();
 });
 
-async function serve(stalledMs: number, inTheWayMs: number, short = () => false): Promise<void> {
+async function serve(
+  stalledMs: number,
+  stalledWhenScarceMs: number,
+  isScarce = () => false,
+): Promise<void> {
   const app = new Koa();
-  const options = { logger: createLogger('silent'), lookEveryMs: 20, stalledMs, inTheWayMs };
-  app.use(disconnectSlowClients({ ...options, isScarce: short }));
+  const logger = createLogger('silent');
+  app.use(
+    disconnectSlowClients({ logger, checkEveryMs: 20, stalledMs, stalledWhenScarceMs, isScarce }),
+  );
   app.use(async (ctx) => {
     if (ctx.path === '/slow') await setTimeout(500);
     ctx.body = ctx.path === '/slow' ? 'done' : body;
@@ -55,7 +61,8 @@ test('cuts a client that takes nothing of its answer', async () => {
 test('cuts it sooner while others wait', async () => {
   await serve(600_000, 300, () => true);
   await ask('/');
-  expect(await untilCut()).toBeGreaterThan(250);
+  const ms = await untilCut();
+  expect([ms > 250, ms < 4_000]).toEqual([true, true]);
 });
 
 test('leaves a client alone that takes little at a time, though the answer is one write', async () => {
@@ -63,8 +70,8 @@ test('leaves a client alone that takes little at a time, though the answer is on
   const socket = await ask('/');
   let taken = 0;
   // Ends the round when the kernel had all that it holds; a closed connection ends it as well.
-  for (let round = 0; round < 16; round += 1) {
-    const goal = taken + 3 * MIB;
+  for (let round = 0; round < 8; round += 1) {
+    const goal = taken + 4 * MIB;
     while (taken < goal && !socket.destroyed) {
       const chunk = socket.read() as Buffer | null;
       taken += chunk?.length ?? 0;

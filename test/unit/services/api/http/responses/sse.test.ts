@@ -28,9 +28,10 @@ async function serve(
 ): Promise<void> {
   const app = new Koa().on('error', () => undefined);
   app.use(startEventStreams).use(outer);
-  const [logger, stalledMs] = [createLogger('silent'), 300];
-  const bounds = { lookEveryMs: 20, stalledMs, inTheWayMs: stalledMs };
-  app.use(disconnectSlowClients({ logger, isScarce: () => false, ...bounds }));
+  const logger = createLogger('silent');
+  app.use(
+    disconnectSlowClients({ logger, isScarce: () => false, checkEveryMs: 20, stalledMs: 300 }),
+  );
   app.use(async (ctx) => sendEventStream(ctx, async () => true, events, heartbeatMs));
   server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');
