@@ -137,8 +137,10 @@ test('texts that this process has appended are indexed without their keys', asyn
   const appendSealed = async (stream: string, isShared: boolean): Promise<Position> => {
     const { events } = await sealEvents(keys, undefined, conversation.map(newEvent));
     const texts = events.flatMap(({ toClose }) => toClose?.texts ?? []);
-    // Before the events, so that the index can't be quicker.
     if (isShared) thread.sendTexts(texts.map(({ sha256, text }) => [stream, sha256, text]));
+    // The thread has what was sent before, so that the index can't be quicker.
+    const agent = Number(isShared);
+    await readModels.untilShown(await appendAgents(store, agent, agent + 1), WAIT_MS);
     const authorship = { ...AUTHORSHIP, recorded_at: at(0) };
     return (await appendEvents(store, { stream, head: NO_STREAM }, { events, authorship }))
       .position;
