@@ -74,26 +74,32 @@ export interface ToldReplay {
   made: ReadonlyMap<string, string>;
 }
 
+async function tell(operator: StreamSource, replayId: string): Promise<ToldReplay> {
+  const known = await readAll(operator, replayStream(replayId));
+  const events = known.map(({ event }) => event as ReplayEvent);
+  const made = events.flatMap((event): [string, string][] =>
+    event.type === 'replay.session_started.v1'
+      ? [[event.data.session_id, event.data.replay_session_id]]
+      : [],
+  );
+  const state = events.reduce(replay.evolve, replay.initialState);
+  return { events, state, made: new Map(made) };
+}
+
 /** What a replay has recorded by now. */
 export const toldOf = (folder: string, replayId: string): Promise<ToldReplay> =>
-  asOperator(folder, async (operator) => {
-    const known = await readAll(operator, replayStream(replayId));
-    const events = known.map(({ event }) => event as ReplayEvent);
-    const made = events.flatMap((event): [string, string][] =>
-      event.type === 'replay.session_started.v1'
-        ? [[event.data.session_id, event.data.replay_session_id]]
-        : [],
-    );
-    const state = events.reduce(replay.evolve, replay.initialState);
-    return { events, state, made: new Map(made) };
-  });
+  asOperator(folder, (operator) => tell(operator, replayId));
 
-/** Waits until a replay has ended; the test's time limit is the bound. */
+/** Waits until a replay has ended, and the read models show it; the test's time limit is the bound. */
 export const endOf = (folder: string, replayId: string): Promise<ToldReplay> =>
-  eventually(
-    () => toldOf(folder, replayId),
-    ({ state }) => state.status === 'ended',
-  );
+  asOperator(folder, async (operator) => {
+    const told = await eventually(
+      () => tell(operator, replayId),
+      ({ state }) => state.status === 'ended',
+    );
+    await operator.readModels();
+    return told;
+  });
 
 export const comparisonsIn = ({ events }: ToldReplay) =>
   events.flatMap((event) => (event.type === 'replay.turns_compared.v1' ? event.data.turns : []));

@@ -139,6 +139,8 @@ export async function startTestService(
       BOOTSTRAP_API_KEY: TEST_KEY,
       LOG_LEVEL: 'silent',
       CONSOLE: process.env['TURNLOG_TEST_CONSOLE'] ?? 'off',
+      // Runs whose model never answers would hold up every stop for ten seconds.
+      SHUTDOWN_GRACE_MS: '500',
       ...PATIENT,
       ...testStoreEnv(),
       // Services that share a log sign one tree in their database, and else one each in their data folders.
