@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SCOPES, type Scope } from '../../../shared/accounts/events.ts';
 import { revokeKey } from '../../../shared/accounts/commands.ts';
 import { comparable, expectFailure } from '../../support/http/failures.ts';
+import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
 import {
   asOperator,
   clientWith,
@@ -183,5 +184,44 @@ describe('a key', () => {
       ({ status }) => status === 401,
     );
     expect((await one.get(`/v1/agents/${agent_id}`)).status).toBe(200);
+  });
+});
+
+const withHeaders = (headers: Record<string, string>) =>
+  apiClient(service.url, undefined).get('/v1/models', headers);
+
+describe('a key in a header', () => {
+  test.each<[string, (key: string) => Record<string, string>]>([
+    ['in x-api-key', (key) => ({ 'x-api-key': key })],
+    ['as a bearer token', (key) => ({ authorization: `Bearer ${key}` })],
+    ['as a bearer token in any case', (key) => ({ authorization: `bearer   ${key}` })],
+    ['in both', (key) => ({ authorization: `Bearer ${key}`, 'x-api-key': key })],
+    [
+      'beside a proxy’s own credentials',
+      (key) => ({ authorization: 'Basic eDp5', 'x-api-key': key }),
+    ],
+  ])('is taken %s', async (_what, headersOf) => {
+    expect((await withHeaders(headersOf(service.key))).status).toBe(200);
+  });
+
+  test.each<[string, (key: string) => string]>([
+    ['another scheme', (key) => `Basic ${key}`],
+    ['no scheme', (key) => key],
+    ['no token', () => 'Bearer '],
+    ['two tokens', (key) => `Bearer ${key} ${key}`],
+    ['a wrong token', () => 'Bearer x'],
+  ])('is not taken from %s, which is answered like any other wrong key', async (_what, valueOf) => {
+    const reply = await withHeaders({ authorization: valueOf(service.key) });
+    expectFailure(reply, 'unauthorized');
+    expect(reply.headers.get('www-authenticate')).toBe('Bearer');
+    expect(comparable(reply)).toBe(comparable(await withHeaders({})));
+  });
+
+  test('is refused where another one stands beside it, also a second bearer token', async () => {
+    const two = await withHeaders({ authorization: 'Bearer other', 'x-api-key': service.key });
+    expect(expectFailure(two, 'unauthorized').error).toContain('and another one in Authorization');
+    const token = ['authorization', `Bearer ${service.key}`] as const;
+    const twice = rawRequest('GET /v1/models', [token, ['authorization', 'Bearer other']]);
+    expectFailure((await exchange(service.url, twice))[0]!, 'unauthorized');
   });
 });
