@@ -19,6 +19,9 @@ import { recordingLogger } from '../../support/stores/projections/projector.ts';
 import { contentsOf, filesOf } from '../../support/stores/projections/readModelFiles.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import { fixedLog, type FixedLog } from '../../support/fakes/fixedLog.ts';
+import { skipPauses } from '../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 let folder: string;
 beforeEach(async () => {

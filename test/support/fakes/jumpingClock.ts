@@ -13,13 +13,13 @@ const leaveAlone = (): Promise<void> =>
  * `Date` and timers of Node's own, such as those of `AbortSignal.timeout`, are as they are.
  */
 export function skipPauses(): void {
-  let isOver = false;
+  const over = new AbortController();
   let jumping: Promise<void>;
 
   async function jump(): Promise<void> {
-    while (!isOver) {
+    while (!over.signal.aborted) {
       await leaveAlone();
-      if (!isOver) jest.advanceTimersToNextTimer();
+      if (!over.signal.aborted) jest.advanceTimersToNextTimer();
     }
   }
 
@@ -33,7 +33,7 @@ export function skipPauses(): void {
     jumping = jump();
   });
   afterAll(async () => {
-    isOver = true;
+    over.abort();
     await jumping;
     jest.useRealTimers();
   });

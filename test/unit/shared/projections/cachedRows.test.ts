@@ -3,6 +3,9 @@ import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogErro
 import type { EventStore, StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import type { AgentRow, ApiKeyRow } from '../../../../shared/readModels/tables.ts';
 import { rememberedRows } from '../../../../shared/projections/cachedRows.ts';
+import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 let now: number;
 let away: boolean;

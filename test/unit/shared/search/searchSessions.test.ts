@@ -10,6 +10,9 @@ import { wordsKeyId, createWordTokenizer } from '../../../../shared/search/wordT
 import { sessionRow } from '../../../support/builders/events.ts';
 import { positionOf } from '../../../support/builders/history.ts';
 import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
+import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const FROM = '2026-11-23T09:01:00.000Z';
 

@@ -3,6 +3,9 @@ import { startRolloutProjector } from '../../../../../services/followers/project
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 test('a process stands by only while projectors of another release are active, and an unavailable database changes nothing', async () => {
   const happened: string[] = [];

@@ -8,6 +8,9 @@ import { LIMITS } from '../../../../../shared/limits.ts';
 import { replay as stateAfter } from '../../../../support/builders/deciderSpecification.ts';
 import { replayStarted, turnComparison } from '../../../../support/builders/events.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const { comparedAtOnce, comparedWithinMs } = LIMITS.replays;
 

@@ -3,6 +3,9 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { ReplayRunContext } from '../../../../../services/followers/replays/replayContext.ts';
 import { startReplays } from '../../../../../services/followers/replays/start.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 let running: string[];
 let logged: unknown[];

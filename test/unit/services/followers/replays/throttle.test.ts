@@ -1,6 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { createReplayThrottle } from '../../../../../services/followers/replays/throttle.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const { giveWayMs, quietMs } = LIMITS.replays;
 

@@ -10,6 +10,9 @@ import type { Position, StoredEvent } from '../../../../../shared/ports/eventSto
 import { keyData } from '../../../../support/builders/events.ts';
 import { positionOf, recordHistory } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
+
+skipPauses();
 
 const END = positionOf(2);
 
