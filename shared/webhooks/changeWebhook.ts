@@ -27,13 +27,13 @@ export interface ChangedWebhook {
   expected?: readonly number[] | undefined;
 }
 
+/** The caller has found the webhook to be the account's. */
 async function commandOwn(
   context: WebhookContext,
   actor: Actor,
   { webhook_id, expected }: ChangedWebhook,
   command: WebhookCommand,
 ): Promise<void> {
-  await ownWebhook(context, actor.account_id, webhook_id);
   const target = lastEventTarget(webhookStream(webhook_id), webhook, holdsWebhookState);
   try {
     // One after the other, because concurrent changes would only conflict and be decided again.
@@ -76,11 +76,14 @@ export async function changeWebhook(
  * Deletes the account's webhook. Nothing more is sent to it. Errors: `webhook_not_found`,
  * `precondition_failed`, those of handle.
  */
-export const deleteWebhook = (
+export async function deleteWebhook(
   context: WebhookContext,
   actor: Actor,
   target: ChangedWebhook,
-): Promise<void> => commandOwn(context, actor, target, { type: 'delete_webhook' });
+): Promise<void> {
+  await ownWebhook(context, actor.account_id, target.webhook_id);
+  await commandOwn(context, actor, target, { type: 'delete_webhook' });
+}
 
 /**
  * Disables a webhook whose deliveries keep failing, unless it has changed since the last attempt.

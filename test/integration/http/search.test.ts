@@ -178,7 +178,12 @@ describe('searching sessions', () => {
       () => service.get('/health/ready'),
       ({ body }) => body.data.projection.erases_words === undefined,
     );
-    for (const token of tokens) expect(filesHolding(service.folder, token)).toEqual([]);
+    // The write-ahead file is cleared after that.
+    const held = await eventually(
+      async () => tokens.flatMap((token) => filesHolding(service.folder, token)),
+      (files) => files.length === 0,
+    );
+    expect(held).toEqual([]);
     await service.restart();
     expect(await found(marker)).toEqual([]);
     expect(await found(marker.slice(0, 5))).toEqual([[other, 1]]);
