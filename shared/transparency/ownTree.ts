@@ -23,6 +23,8 @@ export interface StoredTrees {
   treeOf(origin: string): TileReader;
   /** The keys that sign here; none if the key file is missing. */
   signingKeys(): readonly KeyObject[];
+  /** True where this process declares the tree of its name. Until then another server may have the tree. */
+  declares?: boolean;
 }
 
 /** The newest checkpoint of the log's own tree. Never mutated: another checkpoint is another object. */
@@ -85,7 +87,7 @@ function openTrusted(
 /** Opens the log's own tree. */
 export function openOwnTree(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
-  { name, treeOf, signingKeys }: StoredTrees,
+  { name, treeOf, signingKeys, declares = false }: StoredTrees,
 ): OwnTree {
   /** The newest checkpoint of each tree that was opened. */
   const opened = new Map<string, SignedHead>();
@@ -125,8 +127,8 @@ export function openOwnTree(
   async function openHead(trees: LogTrees, origin: string): Promise<SignedHead | undefined> {
     const reader = treeOf(origin);
     const note = await reader.readCheckpoint();
-    if (note === undefined && trees.declared.has(origin))
-      throw proofInvalidError(missingTreeSentence(origin));
+    const isDue = trees.declared.has(origin) && (!declares || origin === `${name}/${trees.treeId}`);
+    if (note === undefined && isDue) throw proofInvalidError(missingTreeSentence(origin));
     if (note === undefined) return undefined;
     const before = opened.get(origin);
     if (before?.note === note) return before;

@@ -246,7 +246,7 @@ export async function openThreadProver(
   // A key that is missing is created by the prover, which knows whether the log was signed.
   if (!signing.createsKey || existsSync(signing.keyFile)) readSigningKeys(signing.keyFile);
   const prover = createProverHealth(log, systemClock);
-  const trees = storedTrees(signing, treeFilesOf(place));
+  const trees = storedTrees(signing, treeFilesOf(place), true);
   const outside = openOutside(config, witnesses);
   const check = createTreeCheck(async (signal) => {
     const isKeyThere = existsSync(signing.keyFile);
@@ -285,11 +285,19 @@ export async function openThreadProver(
   };
 }
 
-/** The trees of a replica, whose key file is configured where it signs. */
-export const replicaTrees = (
-  { LOG_ORIGIN: origin, LOG_SIGNING_KEY_FILE: file }: Config,
+/**
+ * The trees of a replica. Throws `configuration_invalid` where it has a key file that can't be read: without
+ * the keys it would believe those that the log declares.
+ */
+export function replicaTrees(
+  { config, services }: Pick<Opening, 'config' | 'services'>,
   treeOf: (origin: string) => TileReader,
-): StoredTrees => storedTrees({ origin, keyFile: file && resolve(file) }, treeOf);
+): StoredTrees {
+  const { LOG_ORIGIN: origin, LOG_SIGNING_KEY_FILE: file } = config;
+  const keyFile = file && resolve(file);
+  if (keyFile !== undefined) readSigningKeys(keyFile);
+  return storedTrees({ origin, keyFile }, treeOf, services.includes('projector'));
+}
 
 /** The check of a replica, which each process of a service makes, whether it proves or not. */
 export async function openReplicaTreeCheck(

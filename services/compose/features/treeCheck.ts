@@ -29,7 +29,9 @@ export const openOutside = (config: Config, witnesses: WitnessesFile | undefined
 export const storedTrees = (
   { origin, keyFile }: { origin: string; keyFile: string | undefined },
   treeOf: StoredTrees['treeOf'],
+  declares = false,
 ): StoredTrees => ({
+  declares,
   name: origin,
   treeOf,
   signingKeys: () => (keyFile !== undefined && existsSync(keyFile) ? readSigningKeys(keyFile) : []),

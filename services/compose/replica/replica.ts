@@ -195,7 +195,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
   );
   const { store: log, keyStore, keysPart } = await openProtectedStore(opening, place);
   const tiles = opened.adopt(await openTiles(databaseUrl), (reader) => reader.close());
-  const trees = replicaTrees(opening.config, tiles.treeOf);
+  const trees = replicaTrees(opening, tiles.treeOf);
   const check = await openReplicaTreeCheck(opening, log, trees);
   // The disks of a replica belong to its servers, so it watches no folder.
   const limits = openStorageLimits(opening, queries, []);
@@ -238,7 +238,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     ...feed.served,
     judge,
     webhooks: await openServedWebhooks(opening, databaseUrl),
-    tiles: openOwnTree(log, replicaTrees(opening.config, publicTiles.treeOf)),
+    tiles: openOwnTree(log, replicaTrees(opening, publicTiles.treeOf)),
   };
   const projector = openProjector(opening, common, databaseUrl);
   const models = readModelsPart(common);

@@ -210,7 +210,8 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   async function endOfTree(): Promise<boolean> {
     await refresh();
     const last = signed?.last;
-    if (last && (await log.eventAt(last.position))?.id !== last.event_id) throw otherEnd(last);
+    const found = last && (await log.eventAt(last.position));
+    if (last && found?.id !== last.event_id) throw otherEnd(last, found);
     return last !== undefined;
   }
 
@@ -240,7 +241,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
       ? `Events are not being compared with the transparency log. ${message}`
       : message;
     lost = { reason, again };
-    if (isAway && mustCompare) throw error;
+    if ((isAway && mustCompare) || isTurnlogError(error, 'log_changed')) throw error;
     if (isAway) return;
     throw storeUnavailableError(
       `Events can't be compared with the transparency log. ${message}`,

@@ -1,9 +1,10 @@
 import {
   isTurnlogError,
+  logChangedError,
   proofInvalidError,
   storeUnavailableError,
 } from '../../lib/errors/turnlogError.ts';
-import type { Checkpoint, EventLog, Position } from '../../ports/eventStore.ts';
+import type { Checkpoint, EventLog, Position, StoredEvent } from '../../ports/eventStore.ts';
 import type { SignedHead } from '../ownTree.ts';
 import { recordedHash } from '../proof/nameChange.ts';
 import type { TreeState } from '../tileStore.ts';
@@ -30,14 +31,17 @@ export interface SignedEnd {
 
 export type ComparedLog = Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream' | 'subscribe'>;
 
-/** The log has another event, or none, where the tree ends: one of them was changed. */
-export const otherEnd = ({
-  event_id,
-  position,
-}: Pick<Checkpoint, 'event_id' | 'position'>): Error =>
-  proofInvalidError(
-    `The transparency log ends with the event ${event_id} at ${position}, which the event log does not have there. Restore both from one backup.`,
-  );
+/**
+ * The log has another event where the tree ends: one of them was changed. Without any event there it is
+ * another log, or an older copy.
+ */
+export function otherEnd(
+  { event_id, position }: Pick<Checkpoint, 'event_id' | 'position'>,
+  found: StoredEvent | undefined,
+): Error {
+  const sentence = `The transparency log ends with the event ${event_id} at ${position}, which the event log does not have there. Restore both from one backup.`;
+  return found ? proofInvalidError(sentence) : logChangedError(sentence);
+}
 
 /** The hash in an entry; undefined for one that was changed to something else, or is lost. */
 function hashInEntry(entry: Uint8Array | undefined): string | undefined {
@@ -84,8 +88,8 @@ async function readAfter(
  * Returns a function that finds the last event under a signed head. Nothing signs positions: an event could
  * be moved, or rewritten and given a leaf behind those that were signed. The events of the last bundle are
  * therefore compared with their leaves. The function throws `proof_invalid` where the tree has fewer leaves
- * than were signed, does not know where its last bundle begins, or where the log has other events there; and
- * `store_unavailable`.
+ * than were signed, does not know where its last bundle begins, or where the log has other events there,
+ * `log_changed` where it has none, and `store_unavailable`.
  */
 export function createEndFinder(
   log: ComparedLog,
@@ -109,7 +113,7 @@ export function createEndFinder(
     if (bundle === 0) return { from: 0, after: undefined };
     const start = await startOf(head, bundle);
     const found = await log.eventAt(start.position);
-    if (found?.id !== start.event_id) throw otherEnd(start);
+    if (found?.id !== start.event_id) throw otherEnd(start, found);
     return recordedHash(found) === start.event_hash
       ? { from: bundle * TILE_WIDTH, after: start.position }
       : startBefore(head, bundle - 1);
@@ -175,7 +179,7 @@ export function createEndFinder(
     }
     if (last && !isBehind) return last;
     throw named
-      ? otherEnd(named)
+      ? otherEnd(named, await log.eventAt(named.position))
       : proofInvalidError(
           `The event log has other events than the last leaves of the ${head.size} that were signed. Restore both from one backup.`,
         );

@@ -122,6 +122,26 @@ test('a declared tree without a checkpoint is missing', async () => {
   await expect(tree.head()).rejects.toThrow('is missing: the event log declares that');
 });
 
+test('the tree of another server is not missing where this one declares its own', async () => {
+  declare('elsewhere');
+  await expect(tree.head()).rejects.toThrow('is missing: the event log declares that');
+  const declaring = openOwnTree(fixedLog(log), {
+    name: 'here',
+    treeOf,
+    signingKeys: () => keyFile,
+    declares: true,
+  });
+  expect(await declaring.head()).toBeUndefined();
+  declare();
+  const declared = openOwnTree(fixedLog(log), {
+    name: 'here',
+    treeOf,
+    signingKeys: () => keyFile,
+    declares: true,
+  });
+  await expect(declared.head()).rejects.toThrow('is missing: the event log declares that');
+});
+
 test('a checkpoint counts only if a declared key and a key of the file have signed it', async () => {
   const origin = declare('here', root, key, foreign);
   sign(origin, 3, foreign);
