@@ -32,6 +32,9 @@ export interface RequestHead {
   headers: readonly string[];
 }
 
+/** A request with its body, which is JSON. */
+export type SentRequest = RequestHead & { body: Buffer | null };
+
 /** Headers by their names in lower case. */
 export type RawHeaders = Record<string, string | string[] | undefined>;
 
@@ -75,7 +78,7 @@ const isEventStream = (headers: RawHeaders): boolean =>
  */
 export function sendAttempt(
   { agent, ledger }: Connection,
-  request: RequestHead & { body: Buffer | null },
+  request: SentRequest,
   { caller, signal, timeoutMs }: AttemptOptions,
 ): Promise<ProviderReply> {
   return new Promise((resolve, reject) => {

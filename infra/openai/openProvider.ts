@@ -76,7 +76,6 @@ export function openProvider(
     timeoutMs: limits.attemptTimeoutMs,
     head: (method, path) => ({ origin, path: base + path + search, method, headers }),
     // A load that failed, as with too many open files, is tried again by the next failure.
-    client: async () =>
-      (client ??= await createClient(provider, limits, pooledFetch(connection, headers))),
+    client: async () => (client ??= await createClient(provider, limits, pooledFetch(connection))),
   };
 }

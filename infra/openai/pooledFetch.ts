@@ -1,6 +1,12 @@
 import type { ModelCaller } from '../../shared/ports/chatModel.ts';
 import { isSuccess } from './answers/responseReaders.ts';
-import { sendAttempt, type Connection, type RawHeaders, type ProviderReply } from './attempt.ts';
+import {
+  sendAttempt,
+  type Connection,
+  type RawHeaders,
+  type ProviderReply,
+  type SentRequest,
+} from './attempt.ts';
 
 /** Above this, a `retry-after` is passed to the caller at once instead of waiting. */
 const MAX_SLEEP_MS = 20_000;
@@ -9,6 +15,8 @@ const MAX_SLEEP_MS = 20_000;
 export interface CallOptions {
   /** The account of the call, and what receives the text of a streamed answer as it arrives. */
   caller: ModelCaller;
+  /** Every attempt sends it, instead of what the library builds. */
+  request: SentRequest;
   /** An attempt that was made without the library, which takes it for its first. */
   made: Promise<ProviderReply>[];
 }
@@ -80,18 +88,11 @@ function responseOf(
  * the whole body, so that the library's time limit per attempt covers a stalled body.
  *
  * The library retries a call whose fetch rejects, but not one whose body fails: see sendAttempt.
- * Request bodies are buffers. The headers are those of the first attempt, not the library's.
  */
-export function pooledFetch(connection: Connection, headers: readonly string[]): Fetch {
-  return async (input, init) => {
-    const { caller, made, method, body, signal } = init as RequestInit & CallOptions;
-    const { origin, pathname, search, href } = new URL(
-      input instanceof Request ? input.url : input,
-    );
-    const path = pathname + search;
-    const content = (body ?? null) as Buffer | null;
-    const request = { origin, path, method: method!, headers, body: content };
+export function pooledFetch(connection: Connection): Fetch {
+  return async (_, init) => {
+    const { caller, request, made, signal } = init as RequestInit & CallOptions;
     const attempt = made.pop() ?? sendAttempt(connection, request, { caller, signal });
-    return responseOf(href, await attempt);
+    return responseOf(request.origin + request.path, await attempt);
   };
 }

@@ -33,7 +33,7 @@ const isAnswer = (reply: ProviderReply): reply is ProviderReply & { body: string
 /**
  * Sends a request, and resolves with the parsed body of its answer. The first attempt does not pass
  * through the library, which costs more than the attempt itself. Any other outcome than an answer
- * does: the library repeats the request, or throws. Throws its errors, and SyntaxError.
+ * does: the library repeats the request, or throws. Throws its errors, SyntaxError and the abort reason.
  */
 export async function sendRequest(
   provider: OpenProvider,
@@ -45,15 +45,16 @@ export async function sendRequest(
   const attempt = sendAttempt(provider.connection, request, { caller, signal, timeoutMs });
   const reply = await attempt.catch(() => undefined);
   if (reply && isAnswer(reply)) return JSON.parse(reply.body) as unknown;
+  // A cancelled call must not load the library, which holds up the calls of other accounts.
+  signal.throwIfAborted();
   const client = await provider.client();
-  const made: CallOptions = { caller, made: [attempt] };
+  const options: CallOptions = { caller, request, made: [attempt] };
   return client.request({
     method: method === 'GET' ? 'get' : 'post',
     path,
-    ...(body && { body }),
     signal,
     timeout: timeoutMs,
     ...(maxRetries !== undefined && { maxRetries }),
-    fetchOptions: made as object,
+    fetchOptions: options as object,
   });
 }

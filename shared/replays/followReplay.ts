@@ -6,7 +6,7 @@ import { LIMITS } from '../limits.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
-import { findOwnReplay } from './queries.ts';
+import { findOwnReplay, findReplayRow } from './queries.ts';
 
 type Source = StreamSource & { readModels: Pick<ReadModels, 'findReplay'> };
 
@@ -30,8 +30,9 @@ export async function* followReplay(
   const { followMs, followedEvents: limit } = LIMITS.replays;
   const { pageBytes: maxBytes } = LIMITS.store;
   const stream = replayStream(replay_id);
+  // Only once: a read of the log at every poll of every stream would add up.
+  let row = await findOwnReplay(source, account_id, replay_id);
   for (let sent = after; ;) {
-    const row = await findOwnReplay(source, account_id, replay_id);
     const isNew = row.revision > sent;
     while (sent < row.revision) {
       const page = { direction: 'forwards', from: sent + 1, limit, maxBytes } as const;
@@ -52,5 +53,6 @@ export async function* followReplay(
     }
     if (isNew) yield { type: 'progress', revision: sent, row };
     await sleep(followMs, signal);
+    row = await findReplayRow(source, account_id, replay_id);
   }
 }

@@ -13,15 +13,28 @@ interface OwnSource {
   readModels: Pick<ReadModels, 'findReplay'>;
 }
 
-/** The account's replay with this id, by its row and by the log. Errors: `replay_not_found`, `store_unavailable`. */
-export async function findOwnReplay(
-  { readModels, store }: OwnSource,
+/**
+ * The account's replay with this id, by its row alone. For readers that have looked up its owner in the
+ * log, which never changes. Errors: `replay_not_found`, `store_unavailable`.
+ */
+export async function findReplayRow(
+  { readModels }: Pick<OwnSource, 'readModels'>,
   accountId: string,
   replayId: string,
 ): Promise<ReplayRow> {
   const row = isIdOf('replay', replayId) ? await readModels.findReplay(replayId) : undefined;
   if (!row || row.account_id !== accountId || row.status === 'erased') throw replayNotFoundError();
-  const isOwn = await isOwnStream({ store }, accountId, replayStream(replayId), async () => row);
+  return row;
+}
+
+/** The account's replay with this id, by its row and by the log. Errors: `replay_not_found`, `store_unavailable`. */
+export async function findOwnReplay(
+  source: OwnSource,
+  accountId: string,
+  replayId: string,
+): Promise<ReplayRow> {
+  const row = await findReplayRow(source, accountId, replayId);
+  const isOwn = await isOwnStream(source, accountId, replayStream(replayId), async () => row);
   if (!isOwn) throw replayNotFoundError();
   return row;
 }

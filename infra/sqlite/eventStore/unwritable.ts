@@ -1,6 +1,5 @@
 /** Why a file of SQLite can't be written or opened. */
 import { accessSync, constants, statfsSync, type StatsFs } from 'node:fs';
-import { dirname } from 'node:path';
 import { sqliteCode, sqliteReason } from './errors.ts';
 
 /** SQLite's primary result code (https://sqlite.org/rescode.html). */
@@ -8,7 +7,7 @@ const IO_ERROR = 10;
 
 interface DiskProbe {
   accessSync: (file: string, mode: number) => void;
-  statfsSync: (folder: string) => Pick<StatsFs, 'blocks' | 'bsize' | 'bavail' | 'bfree'>;
+  statfsSync: (file: string) => Pick<StatsFs, 'blocks' | 'bsize' | 'bavail' | 'bfree'>;
 }
 
 /**
@@ -26,7 +25,7 @@ export function unwritableReason(
 ): string | undefined {
   try {
     disk.accessSync(file, constants.W_OK);
-    const { blocks, bsize, bavail, bfree } = disk.statfsSync(dirname(file));
+    const { blocks, bsize, bavail, bfree } = disk.statfsSync(file);
     const free = process.getuid?.() === 0 ? bfree : bavail;
     return blocks > 0 && free * bsize < MIN_FREE_BYTES ? 'the disk is full' : undefined;
   } catch {

@@ -194,15 +194,17 @@ export async function openSqliteRowCopy({ folder }: { folder: string }): Promise
         withReadModelErrors(
           () => endedTurns.all(...(after ?? ['', 0]), limit) as unknown as EndedTurn[],
         ),
-      async state() {
-        const row = select.get();
-        return row && parseState(row['state'] as string);
-      },
+      state: () =>
+        withReadModelErrors(() => {
+          const row = select.get();
+          return row && parseState(row['state'] as string);
+        }),
       saveState: (state) => withReadModelErrors(() => void save.run(JSON.stringify(state))),
-      async startOver() {
-        database.exec('DELETE FROM verification');
-        await store.startOver();
-      },
+      startOver: () =>
+        withReadModelErrors(() => {
+          database.exec('DELETE FROM verification');
+          return store.startOver();
+        }),
       close: store.close,
       async discard() {
         await store.close();

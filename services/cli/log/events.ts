@@ -9,8 +9,8 @@ import { parsePositionOption } from '../positions.ts';
 const BATCH_SIZE = 500;
 
 /**
- * An event with its texts, marked if they are erased or can't be decrypted. A text that someone put in the
- * place of a ciphertext is not printed, although no hash tells it from one.
+ * An event with its texts, marked if they are erased or can't be decrypted. Plain text in the place of a
+ * ciphertext is not printed: no hash covers it, so it may be forged.
  */
 export function formatEvent(event: ReadableEvent): object {
   const { data, ...decoded } = decodeEvent(event);

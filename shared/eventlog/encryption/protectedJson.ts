@@ -67,7 +67,7 @@ const holdsCommitment = (value: unknown): boolean =>
 
 /**
  * True when data whose ciphertexts were replaced still holds a commitment: it lacks its ciphertext, or
- * stands beside a text or a mark that only readers are shown. No hash tells these forms apart.
+ * stands beside a text or a mark that only readers are shown. The hash of the event is the same.
  */
 export function lacksBox(data: string): boolean {
   // An escape may hide the name.

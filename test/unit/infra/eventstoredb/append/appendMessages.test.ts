@@ -130,7 +130,7 @@ describe('a response to an append', () => {
     ['MaximumAppendSizeExceeded', { kind: 'rejected', reason: 'why' }],
     ['MaximumAppendEventSizeExceeded', { kind: 'rejected', reason: 'why' }],
     ['BadRequest', { kind: 'rejected', reason: 'why' }],
-  ])('tells that nothing was written: %s', (name, answer) => {
+  ])('reports that nothing was written: %s', (name, answer) => {
     expect(outcomeOf(refusal(`event_store.client.${name}`, 'why'))).toEqual(answer);
   });
 
@@ -142,7 +142,7 @@ describe('a response to an append', () => {
     expect(outcomeOf(refusal(name, 'why'))).toEqual(outcome);
   });
 
-  test('tells that the node is not ready, by its message alone', () => {
+  test('reports that the node is not ready, by its message alone', () => {
     const response = refusal('google.protobuf.Empty', 'Server Is Not Ready');
     expect(outcomeOf(response)).toEqual({ kind: 'not_ready' });
   });

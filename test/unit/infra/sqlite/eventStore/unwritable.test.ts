@@ -8,9 +8,11 @@ import {
 
 const file = fileURLToPath(import.meta.url);
 
+const free = (blocks: number) => ({ bavail: blocks, bfree: blocks });
+
 const diskWith = (bytes: number): Parameters<typeof unwritableReason>[1] => ({
   accessSync,
-  statfsSync: () => ({ blocks: 1_000, bsize: 1, bavail: bytes, bfree: bytes }),
+  statfsSync: () => ({ blocks: 1_000, bsize: 1, ...free(bytes) }),
 });
 const withFree = (bytes: number): string | undefined => unwritableReason(file, diskWith(bytes));
 
@@ -18,6 +20,14 @@ test('a disk that has no room for a commit is full, and one with some room is no
   expect(withFree(0)).toBe('the disk is full');
   expect(withFree(4_096)).toBe('the disk is full');
   expect(withFree(1_048_576)).toBeUndefined();
+});
+
+test('the file system of a data folder is the one that is mounted there', () => {
+  const withFullMount: Parameters<typeof unwritableReason>[1] = {
+    accessSync,
+    statfsSync: (at) => ({ blocks: 1_000, bsize: 4_096, ...free(at === file ? 0 : 1_000) }),
+  };
+  expect(unwritableReason(file, withFullMount)).toBe('the disk is full');
 });
 
 test('a file system that was made read-only is told from one that may be written', () => {
