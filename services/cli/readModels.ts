@@ -64,7 +64,7 @@ function rowsLines({ complete, rows, differing, named }: VerificationResult): st
 const continuedLines = ({ continued, anew }: VerificationResult): string[] => [
   ...(continued
     ? [
-        `An interrupted verification was continued: it had verified the events up to ${continued.after}, and compared ${continued.rows} rows. Changes since then are not seen there; --anew begins anew.`,
+        `An interrupted verification was continued: it had verified the events up to ${continued.after}, and compared ${continued.rows} rows. Later changes to these events and rows are not detected. --anew verifies everything again.`,
       ]
     : []),
   ...(anew === undefined ? [] : [`An interrupted verification was not continued: ${anew}`]),

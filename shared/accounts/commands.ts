@@ -40,12 +40,13 @@ export async function openAccount(
   actor: Actor,
   name: string,
 ): Promise<Position | undefined> {
+  const required = requireName(name);
   // Its id can be computed. While the key does not exist, a forged ciphertext could name it in another
   // stream, whose erasure would record it as destroyed.
   await context.store.keys.ensureKey(wordsKeyId(actor.account_id));
   const opened = await handle(context, actor, accountTarget(actor), {
     type: 'open_account',
-    name: requireName(name),
+    name: required,
   });
   return opened?.position;
 }

@@ -38,8 +38,13 @@ function commitTexts(value: unknown, texts: TextLocations | undefined, commitTo:
   const members = typeof texts === 'object' && 'members' in texts ? texts.members : undefined;
   const copy: Record<string, unknown> = {};
   // In canonical order, which is the cheapest to serialize.
-  for (const name of namesInOrder(value))
-    copy[name] = commitTexts((value as typeof copy)[name], members?.get(name), commitTo);
+  for (const name of namesInOrder(value)) {
+    const member = commitTexts((value as typeof copy)[name], members?.get(name), commitTo);
+    // Assigning it would set the prototype.
+    if (name === '__proto__')
+      Object.defineProperty(copy, name, { value: member, enumerable: true });
+    else copy[name] = member;
+  }
   return copy;
 }
 

@@ -26,6 +26,7 @@ function removeFoldersOfEndedRuns() {
 
 export default function prepareWithFilesInMemory() {
   prepareEnvironment();
+  if (process.env.TMPDIR !== undefined) return;
   try {
     removeFoldersOfEndedRuns();
     const { bavail, bsize } = statfsSync(MEMORY);

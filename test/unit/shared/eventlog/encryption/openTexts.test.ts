@@ -456,3 +456,12 @@ describe('a text of an erased stream whose key exists', () => {
     expect(reads).toBe(0);
   });
 });
+
+test('a member named __proto__ is recorded', async () => {
+  const { keys } = memoryKeys();
+  const data = JSON.parse('{"__proto__":{"b":1},"a":[{"__proto__":2}]}') as object;
+  const { events } = await sealEvents(keys, undefined, [
+    { id: randomUUID(), type: 'test.happened.v1', data },
+  ]);
+  expect(JSON.stringify(events[0]!.data)).toBe('{"__proto__":{"b":1},"a":[{"__proto__":2}]}');
+});
