@@ -10,7 +10,6 @@ import {
   type ComparedLog,
 } from '../../../shared/transparency/leaves/signedEnd.ts';
 import { createSignedLeaves } from '../../../shared/transparency/leaves/signedLeaves.ts';
-import { createSingleProver } from '../../../shared/transparency/leaves/leafProver.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { EMPTY_ROOT } from '../../../shared/transparency/tlog/merkle.ts';
@@ -25,21 +24,20 @@ const BATCH_SIZE = 1_000;
 
 /** The last event before a bundle of leaves under a checkpoint; undefined if its leaf is another one. */
 async function startOf(
-  { store }: Pick<OpenTree, 'store'>,
+  { store, origin }: Pick<OpenTree, 'store' | 'origin'>,
   head: TreeHead,
   bundle: number,
 ): Promise<Checkpoint | undefined> {
   const start = await store.beforeBundle(bundle);
   if (!start) return undefined;
-  const proven = { position: start.position, hash: start.event_hash };
-  const leaf = await createSingleProver(
-    store,
-    head,
-  )(proven).catch((error: unknown) => {
-    if (isTurnlogError(error, 'proof_invalid')) return undefined;
-    throw error;
-  });
-  return leaf?.index === bundle * TILE_WIDTH - 1 ? start : undefined;
+  const leaf = { index: bundle * TILE_WIDTH - 1, hash: start.event_hash };
+  const isSigned = await createSignedLeaves()(store, { treeId: origin, ...head }, leaf).catch(
+    (error: unknown) => {
+      if (isTurnlogError(error, 'proof_invalid')) return false;
+      throw error;
+    },
+  );
+  return isSigned ? start : undefined;
 }
 
 async function readHead({ store, signedSize }: OpenTree): Promise<TreeHead> {
