@@ -104,15 +104,17 @@ export function createEndFinder(
     );
   }
 
-  /** The event before a bundle that the log still has; of an earlier one where that event was changed. */
-  async function startBefore(head: SignedHead, bundle: number): Promise<Start> {
-    if (bundle === 0) return { from: 0, after: undefined };
-    const start = await startOf(head, bundle);
-    const found = await log.eventAt(start.position);
-    if (found?.id !== start.event_id) throw otherEnd(start);
-    return recordedHash(found) === start.event_hash
-      ? { from: bundle * TILE_WIDTH, after: start.position }
-      : startBefore(head, bundle - 1);
+  /** The event before the last bundle; of an earlier one where that event was changed or is gone. */
+  async function startBefore(head: SignedHead, last: number): Promise<Start> {
+    for (let bundle = last; bundle > last - MAX_EVENTS / TILE_WIDTH; bundle -= 1) {
+      if (bundle === 0) return { from: 0, after: undefined };
+      const start = await startOf(head, bundle);
+      const found = await log.eventAt(start.position);
+      if (found && found.id !== start.event_id) throw otherEnd(start);
+      if (found && recordedHash(found) === start.event_hash)
+        return { from: bundle * TILE_WIDTH, after: start.position };
+    }
+    throw otherEnd(await startOf(head, last));
   }
 
   /** The end that was found before, or the start of the last bundle. */

@@ -103,6 +103,13 @@ test.each([511, 699])('event %i, changed in its place, does not hide the end', a
   expect(await lastOf(700)).toMatchObject(endAt(699));
 });
 
+test.each([511, 512])('event %i, deleted, does not hide the end', async (at) => {
+  log = EVENTS.toSpliced(at, 1);
+  expect(await lastOf(700)).toMatchObject(endAt(699));
+  state.size = 701;
+  expect(await lastOf(700)).toMatchObject(endAt(699));
+});
+
 test('a state of fewer leaves than were signed is refused', async () => {
   state.size = 599;
   await expect(lastOf(600)).rejects.toThrow('has 599 leaves, and 600 were signed');
