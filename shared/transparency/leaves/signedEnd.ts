@@ -16,8 +16,8 @@ import type { LeadsToHead } from './signedLeaves.ts';
 const BATCH_SIZE = 16;
 /** The most events that are read, where some were inserted. */
 const MAX_EVENTS = 4 * TILE_WIDTH;
-/** How long reading the events of the last leaves may take. */
-const READ_MS = 10_000;
+/** How long reading a batch of them may take. */
+const BATCH_MS = 10_000;
 
 /** How far the tree goes. Later events are not compared. */
 export interface SignedEnd {
@@ -69,13 +69,20 @@ async function readAfter(
   { count, until = '' }: { count: number; until: string | undefined },
 ): Promise<Place[]> {
   const found: Place[] = [];
-  const signal = AbortSignal.timeout(READ_MS);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), BATCH_MS).unref();
+  const { signal } = late;
   const batchSize = Math.min(count, BATCH_SIZE);
-  for await (const { events, caughtUp } of log.subscribe({ after, batchSize, signal })) {
-    for (const event of events)
-      found.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
-    const isThere = found.length >= count && found.at(-1)!.position >= until;
-    if (caughtUp || isThere || found.length >= MAX_EVENTS) return found;
+  try {
+    for await (const { events, caughtUp } of log.subscribe({ after, batchSize, signal })) {
+      timer.refresh();
+      for (const event of events)
+        found.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
+      const isThere = found.length >= count && found.at(-1)!.position >= until;
+      if (caughtUp || isThere || found.length >= MAX_EVENTS) return found;
+    }
+  } finally {
+    clearTimeout(timer);
   }
   throw storeUnavailableError('The event log does not answer where the transparency log ends.');
 }

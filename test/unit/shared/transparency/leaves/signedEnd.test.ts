@@ -1,11 +1,11 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import { createEndFinder } from '../../../../../shared/transparency/leaves/signedEnd.ts';
 import { createSignedLeaves } from '../../../../../shared/transparency/leaves/signedLeaves.ts';
 import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import type { SignedHead } from '../../../../../shared/transparency/ownTree.ts';
 import type { Checkpoint, Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { leafEntry } from '../../../../../shared/transparency/tlog/leaf.ts';
-import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 import { logOf, treeOfLog } from '../../../../support/fakes/memoryLog.ts';
 import { signedTree } from '../../../../support/fakes/ownTree.ts';
 
@@ -130,6 +130,26 @@ test('a log without the events of the last leaves is refused', async () => {
   await expect(lastOf(700)).rejects.toThrow('has other events than the last leaves of the 700');
   state.size = 700;
   await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
+});
+
+test('events may come slowly, but not stop', async () => {
+  jest.useFakeTimers();
+  let isSilent = false;
+  const slow: FixedLog = {
+    ...fixedLog(log, 64),
+    async *subscribe(options) {
+      for await (const batch of fixedLog(log, 64).subscribe(options)) {
+        jest.advanceTimersByTime(isSilent ? 10_000 : 9_000);
+        if (options.signal.aborted) return;
+        yield batch;
+      }
+    },
+  };
+  const find = async () => createEndFinder(slow, createSignedLeaves())(await headOf(700));
+  expect((await find()).last).toMatchObject(endAt(699));
+  isSilent = true;
+  await expect(find()).rejects.toMatchObject({ code: 'store_unavailable' });
+  jest.useRealTimers();
 });
 
 test('the next end is found from the one before, without the index of bundles', async () => {
