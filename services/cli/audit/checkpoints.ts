@@ -1,6 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { ownOrigin, readLogTrees } from '../../../shared/transparency/logTrees.ts';
+import type { SignedHead } from '../../../shared/transparency/ownTree.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import {
   formatVkey,
@@ -33,6 +34,18 @@ export async function readVkeys(
   const origin = ofOrigin ?? ownOrigin(trees, name);
   const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
   return { origin, vkeys, declared: trees.declared.get(origin)?.vkeys };
+}
+
+/** Reads the newest checkpoint of the log's own tree. Throws `configuration_invalid` for a key file that can't be used. */
+export async function readOwnHead({
+  tiles,
+}: Pick<Operator, 'tiles'>): Promise<SignedHead | undefined> {
+  try {
+    return await (await tiles()).head();
+  } catch (error) {
+    const { cause } = error as Error;
+    throw isTurnlogError(cause, 'configuration_invalid') ? cause : error;
+  }
 }
 
 /** Reads a text file that an operator named; undefined if none was named. */

@@ -18,7 +18,7 @@ import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import { consistencyProof } from '../../../shared/transparency/tlog/proofs.ts';
 import { verifyConsistency, type TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { formatVkey, parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
-import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
+import { openCheckpointFile, readOwnHead, readTextFile, readVkeys } from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
 
 /** How long an export waits for a checkpoint that covers the session. */
@@ -103,7 +103,7 @@ export async function proveForExport(
 ): Promise<ExportProof> {
   const text = await readTextFile(file);
   const tiles = await operator.tiles();
-  const { vkeys } = await readVkeys(operator, (await tiles.head())?.origin);
+  const { vkeys } = await readVkeys(operator, (await readOwnHead(operator))?.origin);
   if (text === undefined)
     return { proof: await proveNewest(operator, head), vkey: vkeys[0]!, consistency: undefined };
   const known = given === undefined ? vkeys : [given];
