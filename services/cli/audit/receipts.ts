@@ -8,7 +8,7 @@ import {
   type VerifiedReceipt,
 } from '../../../shared/transparency/receipts/verifyReceipt.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import { readTextFile, readVkeys } from './checkpoints.ts';
+import { readOwnHead, readTextFile, readVkeys } from './checkpoints.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
 import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witnessOptions.ts';
 import type { WitnessOptions } from './witnessOptions.ts';
@@ -38,7 +38,7 @@ async function showReceipt(
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   await recordAudit(operator, actor, { action: 'proof', subject: stream, detail: 'receipt' });
   if (out === undefined) return output.stream(receipt);
-  const head = await (await operator.tiles()).head();
+  const head = await readOwnHead(operator);
   const { vkeys } = await readVkeys(operator, head?.origin);
   await writeNewFile(out, `${JSON.stringify(receipt, null, 2)}\n`);
   output.show(

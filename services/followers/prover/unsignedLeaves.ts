@@ -11,6 +11,7 @@ import {
 } from '../../../shared/transparency/leaves/signedEnd.ts';
 import { createSignedLeaves } from '../../../shared/transparency/leaves/signedLeaves.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { EMPTY_ROOT } from '../../../shared/transparency/tlog/merkle.ts';
 import { parseNote } from '../../../shared/transparency/tlog/note.ts';
@@ -22,9 +23,17 @@ import type { Prover } from './prover.ts';
 
 const BATCH_SIZE = 1_000;
 
+/** An open tree before it grows. */
+interface StoredTree extends Pick<
+  OpenTree,
+  'origin' | 'signedSize' | 'storedSize' | 'last' | 'root'
+> {
+  store: TileReader;
+}
+
 /** The last event before a bundle of leaves under a checkpoint; undefined if its leaf is another one. */
 async function startOf(
-  { store, origin }: Pick<OpenTree, 'store' | 'origin'>,
+  { store, origin }: StoredTree,
   head: TreeHead,
   bundle: number,
 ): Promise<Checkpoint | undefined> {
@@ -40,7 +49,7 @@ async function startOf(
   return isSigned ? start : undefined;
 }
 
-async function readHead({ store, signedSize }: OpenTree): Promise<TreeHead> {
+async function readHead({ store, signedSize }: StoredTree): Promise<TreeHead> {
   const note = signedSize() === 0 ? undefined : await store.readCheckpoint();
   return note === undefined ? { size: 0, root: EMPTY_ROOT } : parseCheckpoint(parseNote(note).text);
 }
@@ -48,7 +57,7 @@ async function readHead({ store, signedSize }: OpenTree): Promise<TreeHead> {
 /** Requires that the tree goes on behind the event of its last leaf, wherever its state says that this is. */
 async function requireLastEvent(
   log: ComparedLog,
-  { origin, store, signedSize }: OpenTree,
+  { origin, store, signedSize }: StoredTree,
 ): Promise<void> {
   const note = await store.readCheckpoint();
   if (note === undefined || signedSize() === 0) return;
@@ -75,7 +84,7 @@ async function requireLastEvent(
  */
 export async function requireUnsignedLeaves(
   { log, signal }: Pick<Prover, 'log' | 'signal'>,
-  tree: OpenTree,
+  tree: StoredTree,
   identity: LogIdentity,
 ): Promise<void> {
   const { store, origin } = tree;

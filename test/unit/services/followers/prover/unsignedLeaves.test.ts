@@ -1,5 +1,4 @@
 import { expect, test } from '@jest/globals';
-import type { OpenTree } from '../../../../../services/followers/prover/openTree.ts';
 import { requireUnsignedLeaves } from '../../../../../services/followers/prover/unsignedLeaves.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
@@ -37,7 +36,7 @@ async function requireLeavesOf(
     origin: ORIGIN,
     store: {
       ...tiles,
-      beforeBundle: async (bundle) => tiles.bundles.get(bundle),
+      beforeBundle: async (bundle: number) => tiles.bundles.get(bundle),
       readCheckpoint: async () =>
         signNote(formatCheckpoint({ origin: ORIGIN, ...heads[0]! }), [signer]),
       state: async () => ({ size: STORED, checkpoint }),
@@ -46,7 +45,7 @@ async function requireLeavesOf(
     storedSize: () => STORED,
     last: () => checkpoint,
     root: edge.root,
-  } as OpenTree;
+  };
   const identity = { root: LOG_ID, declarations: [] };
   const { signal } = new AbortController();
   await requireUnsignedLeaves({ log: fixedLog(log, 64), signal }, tree, identity);
