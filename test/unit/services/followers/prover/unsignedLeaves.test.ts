@@ -74,3 +74,10 @@ test('leaves of other events are not continued', async () => {
       message: expect.stringContaining('the others are not those of the event log') as unknown,
     });
 });
+
+test('a log without the event of the last signed leaf is not continued', async () => {
+  await expect(requireLeavesOf(EVENTS.toSpliced(599, 1), 600, EVENTS)).rejects.toMatchObject({
+    code: 'configuration_invalid',
+    message: expect.stringContaining('which the event log does not have there') as unknown,
+  });
+});

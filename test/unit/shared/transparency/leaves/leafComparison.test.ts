@@ -34,6 +34,7 @@ let claimed: { position?: Position; event_id?: string };
 /** Leaves of the tree by its state, if those are not as many as were signed. */
 let stored: number | undefined;
 let ids: { treeId: string; logId: string };
+let doubt: string | undefined;
 /** False while the log has no checkpoint. */
 let isSigned: boolean;
 /** The id of the tree that has lost its entries. */
@@ -57,6 +58,7 @@ beforeEach(() => {
   stored = undefined;
   ids = { treeId: 'tree', logId: 'log' };
   isSigned = true;
+  doubt = undefined;
   lostIn = undefined;
 });
 
@@ -98,6 +100,7 @@ async function compared(events = genuine, signed = size): Promise<LeafComparison
   const tree = signedTree(tiles, () => (isSigned ? heads[0] : undefined), ids);
   return createLeafComparison(ofLog, {
     ...tree,
+    doubt: () => doubt,
     async head() {
       const head = await tree.head();
       if (!head || head.treeId !== lostIn) return head;
@@ -294,6 +297,17 @@ test('is not in trouble any more once another tree replaces the one that lost a 
   ids.treeId = 'another';
   for (let turns = 0; comparison.trouble() !== undefined && turns < 10; turns += 1)
     await nextTurn();
+  expect(comparison.trouble()).toBeUndefined();
+});
+
+test('is in trouble while the newest checkpoint is in doubt, and reads it again', async () => {
+  doubt = 'The checkpoint is older.';
+  const comparison = await compared();
+  expect(comparison.trouble()).toBe(doubt);
+  expect(stateReads).toBe(0);
+  await nextTurn();
+  expect(stateReads).toBe(1);
+  doubt = undefined;
   expect(comparison.trouble()).toBeUndefined();
 });
 

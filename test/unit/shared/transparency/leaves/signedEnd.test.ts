@@ -103,6 +103,38 @@ test.each([511, 699])('event %i, changed in its place, does not hide the end', a
   expect(await lastOf(700)).toMatchObject(endAt(699));
 });
 
+test('many events that were inserted do not hide the end', async () => {
+  const others = Array.from({ length: 40 }, (_, at) => ({
+    ...EVENTS[600]!,
+    id: `forged-${at}`,
+    metadata: '{}',
+    position: `${EVENTS[600]!.position}.${at + 10}` as Position,
+  }));
+  log = EVENTS.toSpliced(601, 0, ...others);
+  expect(await lastOf(700)).toMatchObject(endAt(699));
+});
+
+test('events of other programs, which have no hash, do not hide the end', async () => {
+  const foreign = EVENTS.map((event, at) =>
+    at % 50 === 48 ? { ...event, metadata: '{}' } : event,
+  );
+  const tree = await treeOfLog(foreign, [700]);
+  const ofTree = {
+    ...(await headOf(700)),
+    ...tree.heads[0]!,
+    root: Buffer.from(tree.heads[0]!.root),
+  };
+  const head = {
+    ...ofTree,
+    reader: { ...ofTree.reader, read: tree.tiles.read, beforeBundle: tree.tiles.beforeBundle },
+  };
+  log = foreign.toSpliced(550, 1);
+  for (const size of [700, 701]) {
+    state.size = size;
+    expect((await finder()(head)).last).toMatchObject(endAt(699));
+  }
+});
+
 test.each([511, 512])('event %i, deleted, does not hide the end', async (at) => {
   log = EVENTS.toSpliced(at, 1);
   expect(await lastOf(700)).toMatchObject(endAt(699));
