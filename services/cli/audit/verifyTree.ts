@@ -160,7 +160,7 @@ export async function openComparedTree(
   const earlier = continued && openCheckpoint(continued.signed, own.keys).checkpoint;
   const newestKnown = newest === undefined ? undefined : newestHead(newest, own);
   const heads = [given, earlier, newestKnown].filter((head) => typeof head === 'object');
-  // Nothing that is signed tells an event behind the last leaf from one that was changed.
+  // No signature tells an event behind the last leaf from one that was changed.
   const isEmpty = size === 0 && heads.every((head) => head.size === 0);
   const from = after === undefined || isEmpty ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined)

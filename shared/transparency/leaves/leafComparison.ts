@@ -1,7 +1,7 @@
 /**
- * Compares events with their leaves in the transparency log when their stream is read. Anyone who
- * can write to the log can replace an event and recompute the chain of its stream, but not the
- * signed tree.
+ * Compares events with their leaves in the transparency log when their stream is read. An
+ * account that can write to the log can replace an event and recompute the chain of its stream, but
+ * not the signed tree.
  */
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';

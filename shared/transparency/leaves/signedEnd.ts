@@ -24,7 +24,7 @@ export interface SignedEnd {
   head: SignedHead;
   /** The last event that the checkpoint covers; undefined for that of an empty tree. */
   last: Pick<Checkpoint, 'position' | 'event_id'> | undefined;
-  /** The tree by its state, which nothing signs: it may have more leaves than the checkpoint covers. */
+  /** The tree by its state, which is not signed: it may have more leaves than the checkpoint covers. */
   stored: TreeState;
 }
 
@@ -88,7 +88,7 @@ async function readAfter(
 }
 
 /**
- * Returns a function that finds the last event under a signed head. Nothing signs positions: an event could
+ * Returns a function that finds the last event under a signed head. Positions are not signed: an event could
  * be moved, or rewritten and given a leaf behind those that were signed. The events of the last bundle are
  * therefore compared with their leaves. The function throws `proof_invalid` where the tree has fewer leaves
  * than were signed, does not know where its last bundle begins, or where the log has other events there; and
@@ -162,8 +162,8 @@ export function createEndFinder(
 
   /**
    * The event of the last leaf, where the state says that it is, or else where the events of the last
-   * leaves are. Events that were changed, deleted or inserted damage their streams. None that has a leaf
-   * may be behind the last one: it was moved there, or the last one to the front.
+   * leaves are. Events that were changed, deleted or inserted damage their streams. No event
+   * with a leaf may follow the last one: one of the two was moved.
    */
   async function lastIn(
     head: SignedHead,

@@ -23,7 +23,7 @@ export type LeadsToHead = (
 ) => Promise<boolean>;
 
 /**
- * Anyone who can write to the files of the tree can change entries and tiles, but not what was signed.
+ * An account that can write to the files of the tree can change entries and tiles, but not the signed root.
  * One proof shows all hashes of a tile, so that the other leaves in it cost one hash each.
  */
 export function createSignedLeaves(): LeadsToHead {
