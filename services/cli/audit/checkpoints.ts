@@ -3,9 +3,11 @@ import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlog
 import { ownOrigin, readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import type { SignedHead } from '../../../shared/transparency/ownTree.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
+import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import {
   formatVkey,
   noteSigner,
+  parseVkey,
   type NoteKey,
 } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
@@ -46,6 +48,16 @@ export async function readOwnHead({
     const { cause } = error as Error;
     throw isTurnlogError(cause, 'configuration_invalid') ? cause : error;
   }
+}
+
+/** The first of the keys that has signed a checkpoint: a new key signs only after a restart. */
+export function signingVkey(checkpoint: string, vkeys: readonly string[]): string {
+  const { signatures } = parseNote(checkpoint);
+  const hasSigned = (vkey: string): boolean => {
+    const { name, id } = parseVkey(vkey);
+    return signatures.some((line) => line.name === name && line.id === id);
+  };
+  return vkeys.find(hasSigned) ?? vkeys[0]!;
 }
 
 /** Reads a text file that an operator named; undefined if none was named. */

@@ -491,6 +491,18 @@ describe('audit verify, with the transparency log', () => {
     }
   });
 
+  test('names the key that has signed, and not a new one that comes first in the file', async () => {
+    const folder = await copy('rotated', () => undefined);
+    const file = join(folder, 'log-signing-key.pem');
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const newer = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    await writeFile(file, `${newer}${await readFile(file, 'utf8')}`);
+    const out = join(elsewhere, 'rotated.tar');
+    const result = await runCli(folder, 'audit', 'export', '--session', session, '--out', out);
+    expect([result.code, result.out]).toEqual([0, expect.stringContaining(vkey)]);
+    expect((await cli('audit', 'verify-bundle', out)).code).toBe(0);
+  });
+
   test('misses a transparency log that is gone, by a checkpoint that was kept', async () => {
     const folder = await copy('untold', () => undefined);
     await rm(join(folder, 'tlog'), { recursive: true });
