@@ -1,14 +1,12 @@
 import {
   createCheckpoint,
+  verifyCheckpoint,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { readLogUntil } from '../../../shared/eventlog/following/followLog.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import {
-  createEndFinder,
-  type ComparedLog,
-} from '../../../shared/transparency/leaves/signedEnd.ts';
+import { createEndFinder } from '../../../shared/transparency/leaves/signedEnd.ts';
 import { createSignedLeaves } from '../../../shared/transparency/leaves/signedLeaves.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
@@ -56,11 +54,14 @@ async function readHead({ store, signedSize }: StoredTree): Promise<TreeHead> {
 
 /** Requires that the tree goes on behind the event of its last leaf, wherever its state says that this is. */
 async function requireLastEvent(
-  log: ComparedLog,
-  { origin, store, signedSize }: StoredTree,
+  log: Prover['log'],
+  { origin, store, signedSize, last }: StoredTree,
 ): Promise<void> {
   const note = await store.readCheckpoint();
-  if (note === undefined || signedSize() === 0) return;
+  const checkpoint = last();
+  if (note === undefined || signedSize() === 0 || !checkpoint) return;
+  // Tells a log that was restored, or a node that lags behind, from events that were moved.
+  await verifyCheckpoint(log, checkpoint);
   const head = {
     ...parseCheckpoint(parseNote(note).text),
     note,

@@ -21,13 +21,14 @@ async function requireLeavesOf(
   log: readonly StoredEvent[],
   signedSize: number,
   leavesOf = log,
+  lastAt = leavesOf[STORED - 1]!.position,
 ): Promise<void> {
   const { tiles, heads } = await treeOfLog(leavesOf.slice(0, STORED), [signedSize]);
   for (const start of tiles.bundles.values()) start.log_id = LOG_ID;
   const last = leavesOf[STORED - 1]!;
   const checkpoint = {
     log_id: LOG_ID,
-    position: last.position,
+    position: lastAt,
     event_id: last.id,
     event_hash: recordedHash(last),
   };
@@ -75,8 +76,16 @@ test('leaves of other events are not continued', async () => {
     });
 });
 
-test('a log without the event of the last signed leaf is not continued', async () => {
+test('a log without the event of the last signed leaf has changed', async () => {
   await expect(requireLeavesOf(EVENTS.toSpliced(599, 1), 600, EVENTS)).rejects.toMatchObject({
+    code: 'log_changed',
+  });
+});
+
+test('a log whose last event was moved to the front is not continued', async () => {
+  const { position } = EVENTS[550]!;
+  const moved = EVENTS.with(550, { ...EVENTS[599]!, position }).toSpliced(599, 1);
+  await expect(requireLeavesOf(moved, 600, EVENTS, position)).rejects.toMatchObject({
     code: 'configuration_invalid',
     message: expect.stringContaining('which the event log does not have there') as unknown,
   });
