@@ -24,7 +24,7 @@ import {
   openTextKeys,
   requireTextKeys,
 } from '../compose/textKeys.ts';
-import { readVkeys } from './audit/checkpoints.ts';
+import { readOwnHead, readVkeys } from './audit/checkpoints.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from './context.ts';
 import { EXIT } from './exitCodes.ts';
 import { requirePositionInLog, parsePositionOption } from './positions.ts';
@@ -137,7 +137,7 @@ async function rotate(context: CliContext): Promise<void> {
 /** Why the transparency log does not prove an event, by its newest checkpoint. */
 async function createProofCheck({ operator }: CliContext): Promise<JudgeContext['findProofFault']> {
   const tiles = await operator.tiles();
-  const head = await tiles.head();
+  const head = await readOwnHead(operator);
   if (!head) return async () => 'there is no transparency log to prove it';
   const { note: checkpoint, origin } = head;
   const { vkeys } = await readVkeys(operator, origin);

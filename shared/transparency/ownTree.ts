@@ -1,7 +1,7 @@
 /**
- * The tree of a log that its readers use. Only what the event log declares and a trusted key has signed
- * decides which tree that is, and how far it goes: anyone who can write to the stored trees can add
- * another one, or name it as the one that was opened last.
+ * The tree of a log that its readers use. The declaration in the event log and the signature of a trusted
+ * key decide which tree that is, and how far it goes: an account that can write to the stored trees could
+ * add another one, or name it as the one that was opened last.
  */
 import type { KeyObject } from 'node:crypto';
 import { logIdAt, type IdentifiableLog } from '../eventlog/identity/logIdentity.ts';

@@ -1,10 +1,13 @@
 import { readFile } from 'node:fs/promises';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { ownOrigin, readLogTrees } from '../../../shared/transparency/logTrees.ts';
+import type { SignedHead } from '../../../shared/transparency/ownTree.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
+import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import {
   formatVkey,
   noteSigner,
+  parseVkey,
   type NoteKey,
 } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
@@ -33,6 +36,28 @@ export async function readVkeys(
   const origin = ofOrigin ?? ownOrigin(trees, name);
   const vkeys = keys.map((key) => formatVkey(noteSigner(origin, key).key));
   return { origin, vkeys, declared: trees.declared.get(origin)?.vkeys };
+}
+
+/** Reads the newest checkpoint of the log's own tree. Throws `configuration_invalid` for a key file that can't be used. */
+export async function readOwnHead({
+  tiles,
+}: Pick<Operator, 'tiles'>): Promise<SignedHead | undefined> {
+  try {
+    return await (await tiles()).head();
+  } catch (error) {
+    const { cause } = error as Error;
+    throw isTurnlogError(cause, 'configuration_invalid') ? cause : error;
+  }
+}
+
+/** The first of the keys that has signed a checkpoint: a new key signs only after a restart. */
+export function signingVkey(checkpoint: string, vkeys: readonly string[]): string {
+  const { signatures } = parseNote(checkpoint);
+  const hasSigned = (vkey: string): boolean => {
+    const { name, id } = parseVkey(vkey);
+    return signatures.some((line) => line.name === name && line.id === id);
+  };
+  return vkeys.find(hasSigned) ?? vkeys[0]!;
 }
 
 /** Reads a text file that an operator named; undefined if none was named. */

@@ -18,7 +18,13 @@ import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import { consistencyProof } from '../../../shared/transparency/tlog/proofs.ts';
 import { verifyConsistency, type TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { formatVkey, parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
-import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
+import {
+  openCheckpointFile,
+  readOwnHead,
+  readTextFile,
+  readVkeys,
+  signingVkey,
+} from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
 
 /** How long an export waits for a checkpoint that covers the session. */
@@ -84,13 +90,6 @@ async function proveNewest(
   });
 }
 
-/** A key that signed the newest checkpoint: the one of the given checkpoint, if that did, too. */
-function newestVkey(checkpoint: string, vkeys: readonly string[], preferred: string): string {
-  const { signatures } = parseNote(checkpoint);
-  const { name, id } = parseVkey(preferred);
-  return signatures.some((line) => line.name === name && line.id === id) ? preferred : vkeys[0]!;
-}
-
 /**
  * The proof of an export: under the newest checkpoint, or under the one of a file. Where that one
  * is older than the session's last event, under the newest one, with the proof that it extends the
@@ -103,14 +102,16 @@ export async function proveForExport(
 ): Promise<ExportProof> {
   const text = await readTextFile(file);
   const tiles = await operator.tiles();
-  const { vkeys } = await readVkeys(operator, (await tiles.head())?.origin);
-  if (text === undefined)
-    return { proof: await proveNewest(operator, head), vkey: vkeys[0]!, consistency: undefined };
+  const { vkeys } = await readVkeys(operator, (await readOwnHead(operator))?.origin);
+  if (text === undefined) {
+    const proof = await proveNewest(operator, head);
+    return { proof, vkey: signingVkey(proof.checkpoint, vkeys), consistency: undefined };
+  }
   const known = given === undefined ? vkeys : [given];
   const older = await openGiven(tiles, file!, { text, vkeys: known });
   const under = await proofUnder(tiles, provenOf(head), older.text);
   if (under) return { proof: under, vkey: older.vkey, consistency: undefined };
   const proof = await proveNewest(operator, head);
   const consistency = await proveConsistency(tiles, older.head, proof.checkpoint);
-  return { proof, vkey: newestVkey(proof.checkpoint, vkeys, older.vkey), consistency };
+  return { proof, vkey: signingVkey(proof.checkpoint, [older.vkey, ...vkeys]), consistency };
 }

@@ -8,7 +8,7 @@ import {
   type VerifiedReceipt,
 } from '../../../shared/transparency/receipts/verifyReceipt.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import { readTextFile, readVkeys } from './checkpoints.ts';
+import { readOwnHead, readTextFile, readVkeys, signingVkey } from './checkpoints.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
 import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witnessOptions.ts';
 import type { WitnessOptions } from './witnessOptions.ts';
@@ -38,13 +38,14 @@ async function showReceipt(
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   await recordAudit(operator, actor, { action: 'proof', subject: stream, detail: 'receipt' });
   if (out === undefined) return output.stream(receipt);
-  const head = await (await operator.tiles()).head();
+  const head = await readOwnHead(operator);
   const { vkeys } = await readVkeys(operator, head?.origin);
+  const vkey = head ? signingVkey(head.note, vkeys) : vkeys[0];
   await writeNewFile(out, `${JSON.stringify(receipt, null, 2)}\n`);
   output.show(
-    { file: out, subject: receipt.subject, events: receipt.events, vkey: vkeys[0] },
+    { file: out, subject: receipt.subject, events: receipt.events, vkey },
     `${out} has the receipt of ${id}: ${receipt.events} events, leaf ${receipt.leaf.index}.`,
-    `A verifier must get this key from another source than the receipt: ${vkeys[0]}`,
+    `A verifier must get this key from another source than the receipt: ${vkey}`,
   );
 }
 

@@ -15,7 +15,7 @@ import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts'
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
 import { formatVkey, parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
-import { openCheckpointFile, readTextFile, readVkeys } from './checkpoints.ts';
+import { openCheckpointFile, readOwnHead, readTextFile, readVkeys } from './checkpoints.ts';
 import type { CliContext } from '../context.ts';
 
 export interface TreeOptions {
@@ -60,9 +60,10 @@ async function findOwnTree({ operator, env }: CliContext): Promise<OwnTree> {
   const trees = await readLogTrees(operator.store);
   if (!trees) return { origin: undefined, isDeclared: false };
   const own = ownOrigin(trees, parseConfig(env).LOG_ORIGIN);
-  const head = await (await operator.tiles()).head().catch((error: unknown) => {
-    // The verification says why.
-    if (isTurnlogError(error, 'proof_invalid')) return undefined;
+  const head = await readOwnHead(operator).catch((error: unknown) => {
+    // The verification says why, or uses the key that was given.
+    const reported = ['proof_invalid', 'configuration_invalid'] as const;
+    if (reported.some((code) => isTurnlogError(error, code))) return undefined;
     throw error;
   });
   return { origin: head?.origin ?? own, isDeclared: trees.declared.has(own) };
@@ -159,7 +160,7 @@ export async function openComparedTree(
   const earlier = continued && openCheckpoint(continued.signed, own.keys).checkpoint;
   const newestKnown = newest === undefined ? undefined : newestHead(newest, own);
   const heads = [given, earlier, newestKnown].filter((head) => typeof head === 'object');
-  // Nothing that is signed tells an event behind the last leaf from one that was changed.
+  // No signature tells an event behind the last leaf from one that was changed.
   const isEmpty = size === 0 && heads.every((head) => head.size === 0);
   const from = after === undefined || isEmpty ? 0 : await leafAfter(context, reader, after, size);
   if (from === undefined)

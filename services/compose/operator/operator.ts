@@ -69,7 +69,7 @@ export interface Operator
   signing: () => { origin: string; keys: KeyObject[] };
   /** The transparency log, which a running service grows. */
   tiles: () => Promise<OwnTree>;
-  /** The tree that was opened last. Nothing signs which one that is: only for an empty event log. */
+  /** The tree that was opened last, for an empty event log only: no signature covers which one that is. */
   lastTree: () => Promise<TileReader>;
   /** The tree of one origin, which is empty if there is none. */
   treeOf: (origin: string) => Promise<TileReader>;

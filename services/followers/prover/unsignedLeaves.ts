@@ -1,17 +1,15 @@
 import {
   createCheckpoint,
+  verifyCheckpoint,
   type LogIdentity,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { readLogUntil } from '../../../shared/eventlog/following/followLog.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import {
-  createEndFinder,
-  type ComparedLog,
-} from '../../../shared/transparency/leaves/signedEnd.ts';
+import { createEndFinder } from '../../../shared/transparency/leaves/signedEnd.ts';
 import { createSignedLeaves } from '../../../shared/transparency/leaves/signedLeaves.ts';
-import { createSingleProver } from '../../../shared/transparency/leaves/leafProver.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
+import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { EMPTY_ROOT } from '../../../shared/transparency/tlog/merkle.ts';
 import { parseNote } from '../../../shared/transparency/tlog/note.ts';
@@ -23,37 +21,47 @@ import type { Prover } from './prover.ts';
 
 const BATCH_SIZE = 1_000;
 
+/** An open tree before it grows. */
+interface StoredTree extends Pick<
+  OpenTree,
+  'origin' | 'signedSize' | 'storedSize' | 'last' | 'root'
+> {
+  store: TileReader;
+}
+
 /** The last event before a bundle of leaves under a checkpoint; undefined if its leaf is another one. */
 async function startOf(
-  { store }: Pick<OpenTree, 'store'>,
+  { store, origin }: StoredTree,
   head: TreeHead,
   bundle: number,
 ): Promise<Checkpoint | undefined> {
   const start = await store.beforeBundle(bundle);
   if (!start) return undefined;
-  const proven = { position: start.position, hash: start.event_hash };
-  const leaf = await createSingleProver(
-    store,
-    head,
-  )(proven).catch((error: unknown) => {
-    if (isTurnlogError(error, 'proof_invalid')) return undefined;
-    throw error;
-  });
-  return leaf?.index === bundle * TILE_WIDTH - 1 ? start : undefined;
+  const leaf = { index: bundle * TILE_WIDTH - 1, hash: start.event_hash };
+  const isSigned = await createSignedLeaves()(store, { treeId: origin, ...head }, leaf).catch(
+    (error: unknown) => {
+      if (isTurnlogError(error, 'proof_invalid')) return false;
+      throw error;
+    },
+  );
+  return isSigned ? start : undefined;
 }
 
-async function readHead({ store, signedSize }: OpenTree): Promise<TreeHead> {
+async function readHead({ store, signedSize }: StoredTree): Promise<TreeHead> {
   const note = signedSize() === 0 ? undefined : await store.readCheckpoint();
   return note === undefined ? { size: 0, root: EMPTY_ROOT } : parseCheckpoint(parseNote(note).text);
 }
 
 /** Requires that the tree goes on behind the event of its last leaf, wherever its state says that this is. */
 async function requireLastEvent(
-  log: ComparedLog,
-  { origin, store, signedSize }: OpenTree,
+  log: Prover['log'],
+  { origin, store, signedSize, last }: StoredTree,
 ): Promise<void> {
   const note = await store.readCheckpoint();
-  if (note === undefined || signedSize() === 0) return;
+  const checkpoint = last();
+  if (note === undefined || signedSize() === 0 || !checkpoint) return;
+  // Tells a log that was restored, or a node that lags behind, from events that were moved.
+  await verifyCheckpoint(log, checkpoint);
   const head = {
     ...parseCheckpoint(parseNote(note).text),
     note,
@@ -79,7 +87,7 @@ async function requireLastEvent(
  */
 export async function requireUnsignedLeaves(
   { log, signal }: Pick<Prover, 'log' | 'signal'>,
-  tree: OpenTree,
+  tree: StoredTree,
   identity: LogIdentity,
 ): Promise<void> {
   const { store, origin } = tree;

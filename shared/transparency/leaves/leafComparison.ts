@@ -1,7 +1,7 @@
 /**
- * Compares events with their leaves in the transparency log when their stream is read. Anyone who
- * can write to the log can replace an event and recompute the chain of its stream, but not the
- * signed tree.
+ * Compares events with their leaves in the transparency log when their stream is read. An
+ * account that can write to the log can replace an event and recompute the chain of its stream, but
+ * not the signed tree.
  */
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
@@ -147,8 +147,8 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     // Another call may have found a later end meanwhile.
     if (before && head && before.treeId === head.treeId && before.size > head.size) return;
     if (head && head.origin !== before?.origin) cached = cachedTree(head.reader);
-    // A log that was declared restored begins another tree.
-    if (before && head && before.logId !== head.logId) known.clear();
+    // A log that was declared restored has no tree at first, and then another one.
+    if (before && before.logId !== head?.logId) known.clear();
     signed = next;
     endAt = performance.now();
   }
@@ -198,7 +198,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
       if (!isTurnlogError(error, 'proof_invalid')) throw error;
       // It may hold bytes that were damaged and are repaired.
       if (files === cached) cached = cachedTree(head.reader);
-      lost = { reason: error.message, again: () => fitIn(head.reader, event, { ...over, bundle }) };
+      lost = { reason: error.message, again: () => requireLeaf(event) };
       return `can't be compared with its leaf: ${error.message}`;
     }
   }
@@ -215,11 +215,14 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     return last !== undefined;
   }
 
-  /** Throws as long as a comparison of the event has to wait for a part of the tree. */
-  async function requireBundle(event: StoredEvent): Promise<void> {
+  /** Throws as long as the tree lacks a part that a comparison of the event needs. */
+  async function requireLeaf(event: StoredEvent): Promise<void> {
     await endOfTree();
     const over = treeOver(event);
-    if (over) await bundleOf(over.head.reader, event.position, over.size);
+    if (!over) return;
+    const { reader } = over.head;
+    const bundle = await bundleOf(reader, event.position, over.size);
+    await fitIn(reader, event, { ...over, bundle });
   }
 
   /** Looks again at what seems not to fit. */
@@ -341,7 +344,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
           return (await compare(events)).flaw ?? flawOf(knownIn(events)!, CHANGED);
         return await compareUnknown(events, at);
       } catch (error) {
-        passOver(error, () => requireBundle(last), mustCompare);
+        passOver(error, () => requireLeaf(last), mustCompare);
       }
       return undefined;
     },

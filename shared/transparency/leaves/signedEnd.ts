@@ -17,15 +17,15 @@ import type { LeadsToHead } from './signedLeaves.ts';
 const BATCH_SIZE = 16;
 /** The most events that are read, where some were inserted. */
 const MAX_EVENTS = 4 * TILE_WIDTH;
-/** How long reading the events of the last leaves may take. */
-const READ_MS = 10_000;
+/** How long reading a batch of them may take. */
+const BATCH_MS = 10_000;
 
 /** How far the tree goes. Later events are not compared. */
 export interface SignedEnd {
   head: SignedHead;
   /** The last event that the checkpoint covers; undefined for that of an empty tree. */
   last: Pick<Checkpoint, 'position' | 'event_id'> | undefined;
-  /** The tree by its state, which nothing signs: it may have more leaves than the checkpoint covers. */
+  /** The tree by its state, which is not signed: it may have more leaves than the checkpoint covers. */
   stored: TreeState;
 }
 
@@ -73,19 +73,26 @@ async function readAfter(
   { count, until = '' }: { count: number; until: string | undefined },
 ): Promise<Place[]> {
   const found: Place[] = [];
-  const signal = AbortSignal.timeout(READ_MS);
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), BATCH_MS).unref();
+  const { signal } = late;
   const batchSize = Math.min(count, BATCH_SIZE);
-  for await (const { events, caughtUp } of log.subscribe({ after, batchSize, signal })) {
-    for (const event of events)
-      found.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
-    const isThere = found.length >= count && found.at(-1)!.position >= until;
-    if (caughtUp || isThere || found.length >= MAX_EVENTS) return found;
+  try {
+    for await (const { events, caughtUp } of log.subscribe({ after, batchSize, signal })) {
+      timer.refresh();
+      for (const event of events)
+        found.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
+      const isThere = found.length >= count && found.at(-1)!.position >= until;
+      if (caughtUp || isThere || found.length >= MAX_EVENTS) return found;
+    }
+  } finally {
+    clearTimeout(timer);
   }
   throw storeUnavailableError('The event log does not answer where the transparency log ends.');
 }
 
 /**
- * Returns a function that finds the last event under a signed head. Nothing signs positions: an event could
+ * Returns a function that finds the last event under a signed head. Positions are not signed: an event could
  * be moved, or rewritten and given a leaf behind those that were signed. The events of the last bundle are
  * therefore compared with their leaves. The function throws `proof_invalid` where the tree has fewer leaves
  * than were signed, does not know where its last bundle begins, or where the log has other events there,
@@ -108,15 +115,18 @@ export function createEndFinder(
     );
   }
 
-  /** The event before a bundle that the log still has; of an earlier one where that event was changed. */
-  async function startBefore(head: SignedHead, bundle: number): Promise<Start> {
-    if (bundle === 0) return { from: 0, after: undefined };
-    const start = await startOf(head, bundle);
-    const found = await log.eventAt(start.position);
-    if (found?.id !== start.event_id) throw otherEnd(start, found);
-    return recordedHash(found) === start.event_hash
-      ? { from: bundle * TILE_WIDTH, after: start.position }
-      : startBefore(head, bundle - 1);
+  /** The event before the last bundle; of an earlier one where that event was changed or is gone. */
+  async function startBefore(head: SignedHead, last: number): Promise<Start> {
+    let found: StoredEvent | undefined;
+    for (let bundle = last; bundle > last - MAX_EVENTS / TILE_WIDTH; bundle -= 1) {
+      if (bundle === 0) return { from: 0, after: undefined };
+      const start = await startOf(head, bundle);
+      found = await log.eventAt(start.position);
+      if (found && found.id !== start.event_id) throw otherEnd(start, found);
+      if (found && recordedHash(found) === start.event_hash)
+        return { from: bundle * TILE_WIDTH, after: start.position };
+    }
+    throw otherEnd(await startOf(head, last), found);
   }
 
   /** The end that was found before, or the start of the last bundle. */
@@ -157,8 +167,8 @@ export function createEndFinder(
 
   /**
    * The event of the last leaf, where the state says that it is, or else where the events of the last
-   * leaves are. Events that were changed, deleted or inserted damage their streams. None that has a leaf
-   * may be behind the last one: it was moved there, or the last one to the front.
+   * leaves are. Events that were changed, deleted or inserted damage their streams. No event
+   * with a leaf may follow the last one: one of the two was moved.
    */
   async function lastIn(
     head: SignedHead,

@@ -5,12 +5,12 @@ import { HASH_BYTES, leafHash } from '../tlog/merkle.ts';
 import { inclusionProof } from '../tlog/proofs.ts';
 import { readHashes, remembering, type Tiles } from '../tlog/readTiles.ts';
 import { TILE_WIDTH, widthAt } from '../tlog/tiles.ts';
-import { verifyInclusion } from '../tlog/verify.ts';
+import { verifyInclusion, type TreeHead } from '../tlog/verify.ts';
 
 /** Tiles whose hashes are held once they were shown to lead to a checkpoint; one has 8 KiB. */
 const MAX_TILES = 256;
 
-type Head = Pick<SignedHead, 'treeId' | 'size' | 'root'>;
+type Head = TreeHead & Pick<SignedHead, 'treeId'>;
 
 /**
  * Returns true if the tiles of a tree lead from the leaf of an event, at an index below the size of a signed
@@ -23,7 +23,7 @@ export type LeadsToHead = (
 ) => Promise<boolean>;
 
 /**
- * Anyone who can write to the files of the tree can change entries and tiles, but not what was signed.
+ * An account that can write to the files of the tree can change entries and tiles, but not the signed root.
  * One proof shows all hashes of a tile, so that the other leaves in it cost one hash each.
  */
 export function createSignedLeaves(): LeadsToHead {

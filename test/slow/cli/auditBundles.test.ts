@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { cp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, readdir, readFile, rm, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -470,6 +470,37 @@ describe('audit verify, with the transparency log', () => {
     const { code, out } = await runCli(folder, 'audit', 'verify');
     expect([code, out]).toEqual([1, expect.stringContaining(`The event ${first} (`)]);
     expect(out).toContain(said);
+  });
+
+  test('needs no key file where the vkey is given, and names one that can’t be used', async () => {
+    const folder = await copy('unusable', () => undefined);
+    const file = join(folder, 'log-signing-key.pem');
+    await truncate(file, 40);
+    const { code, out } = await runCli(folder, 'audit', 'verify', '--vkey', vkey);
+    expect([code, out]).toEqual([0, expect.stringContaining('fits')]);
+    for (const command of [
+      ['audit', 'verify'],
+      ['audit', 'export', '--session', session, '--out', join(folder, 'bundle.tar')],
+      ['text-keys', 'reconcile'],
+    ]) {
+      const { code: failed, err } = await runCli(folder, ...command);
+      expect([failed, err]).toEqual([
+        1,
+        expect.stringContaining(`The signing key file ${file} can't be used`),
+      ]);
+    }
+  });
+
+  test('names the key that has signed, and not a new one that comes first in the file', async () => {
+    const folder = await copy('rotated', () => undefined);
+    const file = join(folder, 'log-signing-key.pem');
+    const { privateKey } = generateKeyPairSync('ed25519');
+    const newer = String(privateKey.export({ type: 'pkcs8', format: 'pem' }));
+    await writeFile(file, `${newer}${await readFile(file, 'utf8')}`);
+    const out = join(elsewhere, 'rotated.tar');
+    const result = await runCli(folder, 'audit', 'export', '--session', session, '--out', out);
+    expect([result.code, result.out]).toEqual([0, expect.stringContaining(vkey)]);
+    expect((await cli('audit', 'verify-bundle', out)).code).toBe(0);
   });
 
   test('misses a transparency log that is gone, by a checkpoint that was kept', async () => {

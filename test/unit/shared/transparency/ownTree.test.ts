@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
-import { beforeEach, expect, test } from '@jest/globals';
-import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { beforeEach, expect, jest, test } from '@jest/globals';
+import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import { openOwnTree, type OwnTree } from '../../../../shared/transparency/ownTree.ts';
 import type { TileReader } from '../../../../shared/transparency/tileStore.ts';
@@ -199,6 +199,40 @@ test('a tree under an earlier name may have lost its key', async () => {
   expect(await found()).toEqual([here, 2]);
 });
 
+test('a tree under an earlier name that can’t be read is not taken for one without a checkpoint', async () => {
+  const before = declare('before');
+  sign(before, 9);
+  sign(declare(), 2);
+  const away = storeUnavailableError('The database is away.');
+  const renamed = openOwnTree(fixedLog(log), {
+    name: 'here',
+    signingKeys: () => keyFile,
+    treeOf: (of) => ({
+      ...treeOf(of),
+      async readCheckpoint() {
+        if (of === before) throw away;
+        return notes.get(of);
+      },
+    }),
+  });
+  await expect(renamed.head()).rejects.toBe(away);
+});
+
+test('tiles are read from another tree a second after it is declared', async () => {
+  const now = jest.spyOn(performance, 'now').mockReturnValue(5_000);
+  const first = declare();
+  sign(first, 9);
+  expect(String(await tree.read('tile/0/000'))).toBe(`tile/0/000 of ${first}`);
+  append(treeReplaced());
+  const next = declare('here', log.at(-1)!.id);
+  sign(next, 2);
+  now.mockReturnValue(5_999);
+  expect(String(await tree.read('tile/0/000'))).toBe(`tile/0/000 of ${first}`);
+  now.mockReturnValue(6_000);
+  expect(String(await tree.read('tile/0/000'))).toBe(`tile/0/000 of ${next}`);
+  now.mockRestore();
+});
+
 test('another tree is read once it is declared, with the id of a restored log', async () => {
   sign(declare(), 9);
   await tree.head();
@@ -212,6 +246,8 @@ test('another tree is read once it is declared, with the id of a restored log', 
   expect(await tree.head()).toMatchObject({ origin: next, size: 2, logId: root });
   append(restoreAccepted([root]));
   const { id: restored } = log.at(-1)!;
+  // Its leaves are others.
+  expect(await tree.head()).toBeUndefined();
   sign(declare('here', restored), 1);
   expect(await tree.head()).toMatchObject({ treeId: restored, logId: restored, size: 1 });
 });

@@ -34,6 +34,11 @@ let claimed: { position?: Position; event_id?: string };
 /** Leaves of the tree by its state, if those are not as many as were signed. */
 let stored: number | undefined;
 let ids: { treeId: string; logId: string };
+let doubt: string | undefined;
+/** False while the log has no checkpoint. */
+let isSigned: boolean;
+/** The id of the tree that has lost its entries. */
+let lostIn: string | undefined;
 /** What the log has at the end of the tree, if it is another event. */
 let atEnd: StoredEvent | undefined;
 
@@ -52,6 +57,9 @@ beforeEach(() => {
   size = 5;
   stored = undefined;
   ids = { treeId: 'tree', logId: 'log' };
+  isSigned = true;
+  doubt = undefined;
+  lostIn = undefined;
 });
 
 /** The same stream, changed at a revision and with hashes that fit again. */
@@ -89,10 +97,18 @@ async function compared(events = genuine, signed = size): Promise<LeafComparison
   const eventAt = async (position: string) =>
     atEnd ?? log.find((event) => event.position === position);
   const ofLog = { ...fixedLog(log), eventAt };
-  return createLeafComparison(
-    ofLog,
-    signedTree(tiles, () => heads[0], ids),
-  );
+  const tree = signedTree(tiles, () => (isSigned ? heads[0] : undefined), ids);
+  return createLeafComparison(ofLog, {
+    ...tree,
+    doubt: () => doubt,
+    async head() {
+      const head = await tree.head();
+      if (!head || head.treeId !== lostIn) return head;
+      const read: TileReader['read'] = async (path) =>
+        path.includes('entries') ? undefined : tiles.read(path);
+      return { ...head, reader: { ...tiles, read } };
+    },
+  });
 }
 
 test('takes events that fit their leaves, and reads a bundle once', async () => {
@@ -261,6 +277,38 @@ test('another tree of the same log does not forget what this process has appende
   ids.logId = 'restored';
   await comparison.findMissing(STREAM, { known: 4, newest: 3 });
   expect(comparison.newestKnown(STREAM)).toBe(-1);
+});
+
+test('a restored log forgets what was appended before, also while it has no tree', async () => {
+  const comparison = await compared();
+  await comparison.findFlaw(genuine);
+  isSigned = false;
+  expect(await comparison.findMissing(STREAM, { known: 4, newest: 3 })).toBeUndefined();
+  Object.assign(ids, { treeId: 'of a restored log', logId: 'restored' });
+  isSigned = true;
+  expect(await comparison.findMissing(STREAM, { known: 4, newest: 3 })).toBeUndefined();
+});
+
+test('is not in trouble any more once another tree replaces the one that lost a file', async () => {
+  const comparison = await compared();
+  lostIn = 'tree';
+  expect(await comparison.findFlaw(genuine)).toMatchObject({ revision: 0 });
+  expect(comparison.trouble()).toContain('has no tile/entries');
+  ids.treeId = 'another';
+  for (let turns = 0; comparison.trouble() !== undefined && turns < 10; turns += 1)
+    await nextTurn();
+  expect(comparison.trouble()).toBeUndefined();
+});
+
+test('is in trouble while the newest checkpoint is in doubt, and reads it again', async () => {
+  doubt = 'The checkpoint is older.';
+  const comparison = await compared();
+  expect(comparison.trouble()).toBe(doubt);
+  expect(stateReads).toBe(0);
+  await nextTurn();
+  expect(stateReads).toBe(1);
+  doubt = undefined;
+  expect(comparison.trouble()).toBeUndefined();
 });
 
 test('compares events behind the signed ones with the leaves that are not signed', async () => {

@@ -1,11 +1,11 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import { createEndFinder } from '../../../../../shared/transparency/leaves/signedEnd.ts';
 import { createSignedLeaves } from '../../../../../shared/transparency/leaves/signedLeaves.ts';
 import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import type { SignedHead } from '../../../../../shared/transparency/ownTree.ts';
 import type { Checkpoint, Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { leafEntry } from '../../../../../shared/transparency/tlog/leaf.ts';
-import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 import { logOf, treeOfLog } from '../../../../support/fakes/memoryLog.ts';
 import { signedTree } from '../../../../support/fakes/ownTree.ts';
 
@@ -103,6 +103,45 @@ test.each([511, 699])('event %i, changed in its place, does not hide the end', a
   expect(await lastOf(700)).toMatchObject(endAt(699));
 });
 
+test('many events that were inserted do not hide the end', async () => {
+  const others = Array.from({ length: 40 }, (_, at) => ({
+    ...EVENTS[600]!,
+    id: `forged-${at}`,
+    metadata: '{}',
+    position: `${EVENTS[600]!.position}.${at + 10}` as Position,
+  }));
+  log = EVENTS.toSpliced(601, 0, ...others);
+  expect(await lastOf(700)).toMatchObject(endAt(699));
+});
+
+test('events of other programs, which have no hash, do not hide the end', async () => {
+  const foreign = EVENTS.map((event, at) =>
+    at % 50 === 48 ? { ...event, metadata: '{}' } : event,
+  );
+  const tree = await treeOfLog(foreign, [700]);
+  const ofTree = {
+    ...(await headOf(700)),
+    ...tree.heads[0]!,
+    root: Buffer.from(tree.heads[0]!.root),
+  };
+  const head = {
+    ...ofTree,
+    reader: { ...ofTree.reader, read: tree.tiles.read, beforeBundle: tree.tiles.beforeBundle },
+  };
+  log = foreign.toSpliced(550, 1);
+  for (const size of [700, 701]) {
+    state.size = size;
+    expect((await finder()(head)).last).toMatchObject(endAt(699));
+  }
+});
+
+test.each([511, 512])('event %i, deleted, does not hide the end', async (at) => {
+  log = EVENTS.toSpliced(at, 1);
+  expect(await lastOf(700)).toMatchObject(endAt(699));
+  state.size = 701;
+  expect(await lastOf(700)).toMatchObject(endAt(699));
+});
+
 test('a state of fewer leaves than were signed is refused', async () => {
   state.size = 599;
   await expect(lastOf(600)).rejects.toThrow('has 599 leaves, and 600 were signed');
@@ -126,6 +165,26 @@ test('a log without the events of the last leaves is refused', async () => {
     code: 'log_changed',
     message: expect.stringContaining('which the event log does not have there') as unknown,
   });
+});
+
+test('events may come slowly, but not stop', async () => {
+  jest.useFakeTimers();
+  let isSilent = false;
+  const slow: FixedLog = {
+    ...fixedLog(log, 64),
+    async *subscribe(options) {
+      for await (const batch of fixedLog(log, 64).subscribe(options)) {
+        jest.advanceTimersByTime(isSilent ? 10_000 : 9_000);
+        if (options.signal.aborted) return;
+        yield batch;
+      }
+    },
+  };
+  const find = async () => createEndFinder(slow, createSignedLeaves())(await headOf(700));
+  expect((await find()).last).toMatchObject(endAt(699));
+  isSilent = true;
+  await expect(find()).rejects.toMatchObject({ code: 'store_unavailable' });
+  jest.useRealTimers();
 });
 
 test('the next end is found from the one before, without the index of bundles', async () => {
