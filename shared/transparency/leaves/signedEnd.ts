@@ -32,15 +32,15 @@ export interface SignedEnd {
 export type ComparedLog = Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream' | 'subscribe'>;
 
 /**
- * The log has another event where the tree ends: one of them was changed. Without any event there it is
- * another log, or an older copy.
+ * The error for a log that does not go on behind the end of the tree: it is another log or an older copy, or
+ * the event at the end was moved there.
  */
 export function otherEnd(
   { event_id, position }: Pick<Checkpoint, 'event_id' | 'position'>,
   found: StoredEvent | undefined,
 ): Error {
   const sentence = `The transparency log ends with the event ${event_id} at ${position}, which the event log does not have there. Restore both from one backup.`;
-  return found ? proofInvalidError(sentence) : logChangedError(sentence);
+  return found?.id === event_id ? proofInvalidError(sentence) : logChangedError(sentence);
 }
 
 /** The hash in an entry; undefined for one that was changed to something else, or is lost. */
@@ -95,8 +95,8 @@ async function readAfter(
  * Returns a function that finds the last event under a signed head. Positions are not signed: an event could
  * be moved, or rewritten and given a leaf behind those that were signed. The events of the last bundle are
  * therefore compared with their leaves. The function throws `proof_invalid` where the tree has fewer leaves
- * than were signed, does not know where its last bundle begins, or where the log has other events there,
- * `log_changed` where it has none, and `store_unavailable`.
+ * than were signed, does not know where its last bundle begins, or where events of the log were moved,
+ * `log_changed` where it does not have the event, and `store_unavailable`.
  */
 export function createEndFinder(
   log: ComparedLog,

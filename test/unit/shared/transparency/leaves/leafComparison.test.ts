@@ -235,11 +235,15 @@ test('names an event whose leaf is in a file that is lost', async () => {
 });
 
 /** The failure of a comparison, which is the trouble until it succeeds. */
-async function expectLost(comparison: LeafComparison, reason: string, mend: () => void) {
-  const unavailable = {
+async function expectLost(
+  comparison: LeafComparison,
+  reason: string,
+  mend: () => void,
+  unavailable = {
     code: 'store_unavailable',
     message: `Events can't be compared with the transparency log. ${reason}`,
-  };
+  },
+) {
   expect(comparison.trouble()).toBeUndefined();
   await expect(comparison.findFlaw(log)).rejects.toMatchObject(unavailable);
   expect(comparison.trouble()).toBe(reason);
@@ -263,7 +267,8 @@ test('takes nothing beyond a state that names the last event at an earlier posit
   claimed = { position: earlier!.position };
   log = rewritten(3);
   const reason = `The transparency log ends with the event ${last!.id} at ${earlier!.position}, which the event log does not have there. Restore both from one backup.`;
-  await expectLost(await compared(), reason, () => (claimed = {}));
+  const changed = { code: 'log_changed', message: reason };
+  await expectLost(await compared(), reason, () => (claimed = {}), changed);
 });
 
 test('another tree of the same log does not forget what this process has appended', async () => {
@@ -366,9 +371,12 @@ test('takes nothing that does not fit while the log has another event at the end
   comparison.appended(STREAM, 3, genuine.slice(0, 4));
   const known = comparison.newestKnown(STREAM);
   await expect(comparison.findMissing(STREAM, { known, newest: 2 })).rejects.toMatchObject({
-    code: 'store_unavailable',
+    code: 'log_changed',
   });
-  await expectLost(await compared(), reason, () => void (atEnd = undefined));
+  await expectLost(await compared(), reason, () => void (atEnd = undefined), {
+    code: 'log_changed',
+    message: reason,
+  });
 });
 
 test('names a lost end, but no event that was appended while the end was read', async () => {
