@@ -1,4 +1,4 @@
-import { isOwnStream } from '../erasure/ownedStreams.ts';
+import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 import { agentErasedError } from '../erasure/errors.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';

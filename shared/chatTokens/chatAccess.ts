@@ -1,7 +1,7 @@
 import { requireScope, unauthorizedError } from '../accounts/authenticate.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import type { Actor } from '../commandHandling/context.ts';
-import { accountIn } from '../erasure/ownedStreams.ts';
+import { accountIn } from '../eventlog/reading/streamOwner.ts';
 import { isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';

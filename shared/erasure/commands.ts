@@ -5,7 +5,7 @@ import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream, Grounds } from './eraseStream.ts';
 import { eraseWithReplays, readDependentsAt } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
-import { isOwnStream } from './ownedStreams.ts';
+import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
 
 /** Dependencies of erasures by clients. The caches are those of this process. */

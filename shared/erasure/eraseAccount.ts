@@ -11,9 +11,9 @@ import {
   findParkedStreams,
   listOwnedSessions,
   listOwnedStreams,
-  readRecordedOwner,
   type OwnedStreamQueries,
 } from './ownedStreams.ts';
+import { readRecordedOwner } from '../eventlog/reading/streamOwner.ts';
 import { createErasureTarget } from './readForErasure.ts';
 import { erasureRefusedError } from './errors.ts';
 import {

@@ -9,9 +9,8 @@ import {
   webhookStream,
 } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
-import { isValidMetadata } from '../eventlog/domainEvent.ts';
-import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import type { EventLog, StoredEvent } from '../ports/eventStore.ts';
+import { isOwnStream, readRecordedOwner } from '../eventlog/reading/streamOwner.ts';
+import type { EventLog } from '../ports/eventStore.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import { erasureRefusedError } from './errors.ts';
@@ -114,30 +113,6 @@ interface OwnerSources {
   readModels: OwnerQueries;
 }
 
-/** The account that an event names; undefined for an event whose metadata are invalid. */
-export function accountIn({ metadata: text }: Pick<StoredEvent, 'metadata'>): string | undefined {
-  try {
-    const metadata: unknown = JSON.parse(text);
-    return isValidMetadata(metadata) ? metadata.account_id : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-/** The owner according to the log; undefined when the log is damaged or does not contain it. */
-export async function readRecordedOwner(
-  { store }: Pick<OwnerSources, 'store'>,
-  stream: string,
-): Promise<string | undefined> {
-  try {
-    const [first] = await store.readStream(stream, { direction: 'forwards', limit: 1 });
-    return first && accountIn(first);
-  } catch (error) {
-    if (isTurnlogError(error, 'stream_damaged')) return undefined;
-    throw error;
-  }
-}
-
 /**
  * The account that owns a stream; undefined when neither the log nor the read models contain it.
  */
@@ -149,23 +124,6 @@ export async function findStreamOwner(
   if (recorded !== undefined) return recorded;
   const kind = streamKind(stream) as OwnedKind;
   return (await OWNED[kind].find(sources.readModels, streamId(stream)))?.account_id;
-}
-
-/**
- * True when the account owns the stream according to the log, or to its row where the log does not
- * tell. A stream of another account takes the same work as an unknown one, so that the time of a
- * response does not tell them apart. Errors: `store_unavailable`.
- */
-export async function isOwnStream(
-  source: Pick<OwnerSources, 'store'>,
-  accountId: string,
-  stream: string,
-  findRow: () => Promise<{ account_id: string } | undefined>,
-): Promise<boolean> {
-  const recorded = await readRecordedOwner(source, stream);
-  if (recorded === accountId) return true;
-  const row = await findRow();
-  return recorded === undefined && row?.account_id === accountId;
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { ReplaySettings } from './events.ts';
 import { createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
-import { isOwnStream } from '../erasure/ownedStreams.ts';
+import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import { isIdOf, replayStream } from '../eventlog/streams.ts';
 import type { ReadModels } from '../ports/readModels.ts';

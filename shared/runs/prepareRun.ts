@@ -1,4 +1,4 @@
-import { accountIn } from '../erasure/ownedStreams.ts';
+import { accountIn } from '../eventlog/reading/streamOwner.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported } from '../agents/catalogue.ts';
 import type { Actor } from '../commandHandling/context.ts';

@@ -1,4 +1,4 @@
-import { isOwnStream } from '../erasure/ownedStreams.ts';
+import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';

@@ -56,6 +56,8 @@ export interface OwnTree extends TileReader {
   doubt(): string | undefined;
 }
 
+/** Trees under other names that are looked at: those that came last in the log. */
+const MAX_OTHERS = 16;
 /** How long the tree is taken for the newest one by reads of tiles. */
 const FRESH_MS = 1_000;
 
@@ -179,7 +181,7 @@ export function openOwnTree(
     );
     const heads = await Promise.all([
       openOwn(trees, own, known),
-      ...[...new Set(current)].map((origin) => openOther(trees, origin)),
+      ...[...new Set(current)].slice(-MAX_OTHERS).map((origin) => openOther(trees, origin)),
     ]);
     let newest = known;
     for (const other of heads) {

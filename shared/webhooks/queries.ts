@@ -1,7 +1,7 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createTextOpener } from '../eventlog/encryption/closedText.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
-import { isOwnStream } from '../erasure/ownedStreams.ts';
+import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { EventLog } from '../ports/eventStore.ts';
 import { isIdOf, webhookStream } from '../eventlog/streams.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';

@@ -50,7 +50,7 @@ interface Compared {
   lines: string[];
 }
 
-/** Looks for every head of a file in the log. `continueHint` is shown after an interruption. */
+/** Searches the log for every head of a file. `continueHint` is shown after an interruption. */
 async function compareWithHeads(
   context: CliContext,
   { origin, heads }: HeadsFile,

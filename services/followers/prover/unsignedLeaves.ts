@@ -62,19 +62,11 @@ async function requireLastEvent(
   if (note === undefined || signedSize() === 0 || !checkpoint) return;
   // Tells a log that was restored, or a node that lags behind, from events that were moved.
   await verifyCheckpoint(log, checkpoint);
-  const head = {
-    ...parseCheckpoint(parseNote(note).text),
-    note,
-    treeId: origin,
-    logId: '',
-    reader: store,
-  };
+  const head = { ...parseCheckpoint(parseNote(note).text), treeId: origin, reader: store };
   await createEndFinder(
     log,
     createSignedLeaves(),
   )(head).catch((error: unknown) => {
-    // Following the log reports it.
-    if (isTurnlogError(error, 'log_changed')) return;
     if (!isTurnlogError(error, 'proof_invalid')) throw error;
     throw treeRefusal(origin, error.message);
   });

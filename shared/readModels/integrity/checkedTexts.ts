@@ -4,7 +4,7 @@ import { isClosed } from '../../eventlog/encryption/closedText.ts';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
-import { readRecordedOwner } from '../../erasure/ownedStreams.ts';
+import { readRecordedOwner } from '../../eventlog/reading/streamOwner.ts';
 import type { TranscriptRows } from '../../sessions/sqlQueries.ts';
 import { replayStream, sessionStream, webhookStream } from '../../eventlog/streams.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
@@ -51,7 +51,7 @@ const REPLAY: RowWithTexts<ReplayRow> = {
 
 /**
  * Checks that rows name the accounts that the log says they belong to: an account is shown their texts,
- * and sent its events. What the log says is kept in memory.
+ * and sent its events. The owners are kept in memory.
  */
 function createOwnerCheck(store: Pick<ProtectedStore, 'readStream'>, findings: RowFindings) {
   const owners = new LRUCache<string, string>(entriesUpTo(MAX_RECORDED));

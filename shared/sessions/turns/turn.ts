@@ -1,4 +1,4 @@
-import { isOwnStream } from '../../erasure/ownedStreams.ts';
+import { isOwnStream } from '../../eventlog/reading/streamOwner.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';

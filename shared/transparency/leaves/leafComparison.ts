@@ -132,7 +132,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   const leads = createSignedLeaves();
   const findEnd = createEndFinder(log, leads);
   const known = new LRUCache<string, Known>(entriesUpTo(MAX_STREAMS));
-  let signed: SignedEnd | undefined;
+  let signed: (SignedEnd & { head: SignedHead }) | undefined;
   /** Reads the tree of `signed`. */
   let cached: TreeFiles = cachedTree(tree);
   let endAt = -Infinity;
@@ -142,7 +142,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
 
   async function refresh(): Promise<void> {
     const head = await tree.head();
-    const next = head && (await findEnd(head));
+    const next = head && { head, ...(await findEnd(head)) };
     const before = signed?.head;
     // Another call may have found a later end meanwhile.
     if (before && head && before.treeId === head.treeId && before.size > head.size) return;

@@ -20,9 +20,11 @@ const MAX_EVENTS = 4 * TILE_WIDTH;
 /** How long reading a batch of them may take. */
 const BATCH_MS = 10_000;
 
-/** How far the tree goes. Later events are not compared. */
+/** A tree up to a signed checkpoint. */
+type SignedTree = Pick<SignedHead, 'treeId' | 'size' | 'root' | 'reader'>;
+
+/** How far a tree goes. Later events are not compared. */
 export interface SignedEnd {
-  head: SignedHead;
   /** The last event that the checkpoint covers; undefined for that of an empty tree. */
   last: Pick<Checkpoint, 'position' | 'event_id'> | undefined;
   /** The tree by its state, which is not signed: it may have more leaves than the checkpoint covers. */
@@ -101,13 +103,13 @@ async function readAfter(
 export function createEndFinder(
   log: ComparedLog,
   leads: LeadsToHead,
-): (head: SignedHead) => Promise<SignedEnd> {
-  let known: Omit<SignedEnd, 'stored'> | undefined;
-  const isSigned = (head: SignedHead, index: number, hash: string): Promise<boolean> =>
+): (head: SignedTree) => Promise<SignedEnd> {
+  let known: (Pick<SignedTree, 'treeId' | 'size'> & Pick<SignedEnd, 'last'>) | undefined;
+  const isSigned = (head: SignedTree, index: number, hash: string): Promise<boolean> =>
     leads(head.reader, head, { index, hash });
 
   /** The start of a bundle by the index of bundles, whose leaf before is signed. */
-  async function startOf(head: SignedHead, bundle: number): Promise<Checkpoint> {
+  async function startOf(head: SignedTree, bundle: number): Promise<Checkpoint> {
     const start = await head.reader.beforeBundle(bundle);
     if (start && (await isSigned(head, bundle * TILE_WIDTH - 1, start.event_hash))) return start;
     throw proofInvalidError(
@@ -116,7 +118,7 @@ export function createEndFinder(
   }
 
   /** The event before the last bundle; of an earlier one where that event was changed or is gone. */
-  async function startBefore(head: SignedHead, last: number): Promise<Start> {
+  async function startBefore(head: SignedTree, last: number): Promise<Start> {
     let found: StoredEvent | undefined;
     for (let bundle = last; bundle > last - MAX_EVENTS / TILE_WIDTH; bundle -= 1) {
       if (bundle === 0) return { from: 0, after: undefined };
@@ -130,11 +132,11 @@ export function createEndFinder(
   }
 
   /** The end that was found before, or the start of the last bundle. */
-  async function startFor(head: SignedHead): Promise<Start> {
+  async function startFor(head: SignedTree): Promise<Start> {
     const bundle = Math.floor((head.size - 1) / TILE_WIDTH);
-    const before = known?.head.treeId === head.treeId ? known : undefined;
-    return before?.last && before.head.size > bundle * TILE_WIDTH
-      ? { from: before.head.size, after: before.last.position }
+    const before = known?.treeId === head.treeId ? known : undefined;
+    return before?.last && before.size > bundle * TILE_WIDTH
+      ? { from: before.size, after: before.last.position }
       : startBefore(head, bundle);
   }
 
@@ -142,7 +144,7 @@ export function createEndFinder(
    * Returns a function that finds the leaf of an event in the last bundle, -1 for none. The entries say
    * where it may be; a leaf whose entry was changed or lost is compared with each event.
    */
-  async function createLeafIndex(head: SignedHead): Promise<(hash: string) => Promise<number>> {
+  async function createLeafIndex(head: SignedTree): Promise<(hash: string) => Promise<number>> {
     const { size, reader } = head;
     const bundle = Math.floor((size - 1) / TILE_WIDTH);
     const entries = await readEntries(reader, bundle, size).catch((error: unknown) => {
@@ -167,11 +169,11 @@ export function createEndFinder(
 
   /**
    * The event of the last leaf, where the state says that it is, or else where the events of the last
-   * leaves are. Events that were changed, deleted or inserted damage their streams. No event
-   * with a leaf may follow the last one: one of the two was moved.
+   * leaves are. Events that were changed, deleted or inserted damage their streams. No event with a leaf
+   * may follow the last one: one of the two was moved.
    */
   async function lastIn(
-    head: SignedHead,
+    head: SignedTree,
     places: readonly Place[],
     named: Checkpoint | undefined,
   ): Promise<Place> {
@@ -195,7 +197,7 @@ export function createEndFinder(
         );
   }
 
-  async function findLast(head: SignedHead, named: Checkpoint | undefined): Promise<Place> {
+  async function findLast(head: SignedTree, named: Checkpoint | undefined): Promise<Place> {
     const { from, after } = await startFor(head);
     const count = head.size - from;
     const places = await readAfter(log, after, { count, until: named?.position });
@@ -212,7 +214,7 @@ export function createEndFinder(
   }
 
   /** The event of the last leaf by the state of a tree of exactly the signed size. */
-  async function requireNamed(head: SignedHead, { checkpoint }: TreeState): Promise<Checkpoint> {
+  async function requireNamed(head: SignedTree, { checkpoint }: TreeState): Promise<Checkpoint> {
     if (checkpoint && (await isSigned(head, head.size - 1, checkpoint.event_hash)))
       return checkpoint;
     throw lostState(
@@ -226,12 +228,12 @@ export function createEndFinder(
       throw lostState(
         `The transparency log has ${stored.size} leaves, and ${head.size} were signed.`,
       );
-    if (known?.head.treeId === head.treeId && known.head.size === head.size)
-      return { ...known, head, stored };
+    const { treeId, size } = head;
+    if (known?.treeId === treeId && known.size === size) return { last: known.last, stored };
     const named =
       head.size > 0 && stored.size === head.size ? await requireNamed(head, stored) : undefined;
     const last = head.size === 0 ? undefined : await findLast(head, named);
-    known = { head, last };
-    return { ...known, stored };
+    known = { treeId, size, last };
+    return { last, stored };
   };
 }

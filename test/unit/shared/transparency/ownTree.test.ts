@@ -360,3 +360,21 @@ test('a damaged declaration is named', async () => {
   expect(await found()).toEqual([origin, 3]);
   expect(tree.doubt()).toContain('declares a transparency log and is damaged');
 });
+
+test('a log with many names is read under the last ones', async () => {
+  let reads = 0;
+  for (let name = 0; name < 40; name += 1) sign(declare(`name${name}`), name + 1);
+  const counted = openOwnTree(fixedLog(log), {
+    name: 'name39',
+    signingKeys: () => keyFile,
+    treeOf: (of) => ({
+      ...treeOf(of),
+      async readCheckpoint() {
+        reads += 1;
+        return notes.get(of);
+      },
+    }),
+  });
+  expect((await counted.head())!.size).toBe(40);
+  expect(reads).toBe(17);
+});
