@@ -96,6 +96,8 @@ async function measureExport(checkouts: readonly string[]): Promise<void> {
       say(
         `session of ${2 * turns + 1} events, ${checkout}: audit export ${exported.seconds.toFixed(1)} s, at most ${mib(exported.peak)}; verify-bundle ${verified.seconds.toFixed(1)} s, at most ${mib(verified.peak)}; bar: flat memory`,
       );
+      // An export does not replace a file.
+      await rm(bundle);
     }
     await rm(folder, { recursive: true });
   }
