@@ -17,6 +17,9 @@ export const lastRowid = (bucket: string): string =>
 /** SQL for the bucket of a rowid. */
 export const bucketAt = (rowid: string): string => `(${rowid} >> ${SLOT_BITS})`;
 
+/** SQL for the slot of a rowid in its bucket. */
+export const slotAt = (rowid: string): string => `(${rowid} & ${2 ** SLOT_BITS - 1})`;
+
 /** Milliseconds since 1970 in the remaining 42 of 63 bits: until the year 2109. */
 const LAST_BUCKET = 2 ** 42 - 1;
 

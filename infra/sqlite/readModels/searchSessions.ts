@@ -12,7 +12,7 @@ import {
   sessionIndexes,
   sessionListing,
 } from '../../../shared/sessions/sqlQueries.ts';
-import { bucketAt, bucketOf, firstRowid, inBlocks, lastRowid } from './buckets.ts';
+import { bucketAt, bucketOf, firstRowid, inBlocks, lastRowid, slotAt } from './buckets.ts';
 import { isDamaged } from './failures.ts';
 import type { GenerationReader } from './generationReader.ts';
 import { bytesOfRow, rowDecoder, selectListing, sqliteSql, type SqliteRow } from './statements.ts';
@@ -71,17 +71,36 @@ export function selectSessionsToScan(
   return words.some(isRare) ? undefined : sessions;
 }
 
-/** Most turns lack the word altogether; word boundaries are checked only in the remaining ones. */
-const HAS_WORD = " AND instr(words, ?) AND instr(' ' || words || ' ', ?)";
+const SESSION = "SELECT * FROM sessions WHERE session_id = ? AND status <> 'erased'";
 
-/** A session's row with those of its turns that have all of the words, unless it was just erased. */
-const sessionWithWords = (sessionId: string, words: readonly string[]): Statement => [
-  `SELECT sessions.*, (SELECT group_concat(turn) FROM turn_words
-    WHERE turn_words.session_id = sessions.session_id${HAS_WORD.repeat(words.length)}) AS matches
-    FROM sessions WHERE session_id = ? AND status <> 'erased'`,
-  ...words.flatMap((word) => [word, ` ${word} `]),
-  sessionId,
-];
+/** Most turns lack the word altogether; word boundaries are checked only in the remaining ones. */
+const HAS_WORD = "instr(words, ?) AND instr(' ' || words || ' ', ?)";
+
+/** Turns of a session that are scanned at once: each may have thousands of words. */
+const SCANNED_AT_ONCE = 8;
+const nextTurns = (words: readonly string[]): string =>
+  `SELECT turn, ${words.map(() => HAS_WORD).join(' AND ')} AS matches FROM turn_words
+    WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ${SCANNED_AT_ONCE}`;
+
+/** Lets other work run, once that of a search has taken a few milliseconds. */
+function createPauses(accountId: string): () => Promise<void> {
+  let startedAt = performance.now();
+  return async () => {
+    if (performance.now() - startedAt < STEP_MS.short) return;
+    await yieldToEventLoop(accountId);
+    startedAt = performance.now();
+  };
+}
+
+/** A session's row with the turns that match the search; undefined if it was just erased. */
+function rowWithMatches(
+  { get }: GenerationReader,
+  sessionId: string,
+  turns: readonly number[],
+): SqliteRow | undefined {
+  const row = get(SESSION, sessionId);
+  return row && { ...row, matches: turns.join() };
+}
 
 /** The rows of those sessions that have a turn with all of the words. */
 async function* scanSessions(
@@ -89,22 +108,22 @@ async function* scanSessions(
   accountId: string,
   { sessions, words }: { sessions: readonly string[]; words: readonly string[] },
 ): AsyncGenerator<SqliteRow> {
-  let startedAt = performance.now();
+  const sql = nextTurns(words);
+  const tokens = words.flatMap((word) => [word, ` ${word} `]);
+  const pause = createPauses(accountId);
   for (const session of sessions) {
-    const [sql, ...parameters] = sessionWithWords(session, words);
-    const row = current().get(sql, ...parameters);
-    if (row && row['matches'] !== null) yield row;
-    if (performance.now() - startedAt < STEP_MS.short) continue;
-    await yieldToEventLoop(accountId);
-    startedAt = performance.now();
+    const matches: number[] = [];
+    let scanned: SqliteRow[] = [];
+    do {
+      const last = (scanned.at(-1)?.['turn'] as number | undefined) ?? 0;
+      scanned = current().all(sql, ...tokens, session, last);
+      for (const row of scanned) if (row['matches'] === 1) matches.push(row['turn'] as number);
+      await pause();
+    } while (scanned.length === SCANNED_AT_ONCE && matches.length < MATCHES);
+    const row = matches.length > 0 && rowWithMatches(current(), session, matches);
+    if (row) yield row;
   }
 }
-
-/** The sessions that have a turn with all of the words in a range of buckets, with those turns. */
-const FOUND = `(SELECT session_id, group_concat(turn) AS matches
-  FROM word_index CROSS JOIN turn_words ON turn_words.rowid = word_index.rowid
-  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstRowid('?')} AND ${lastRowid('?')}
-  GROUP BY session_id) AS found`;
 
 /**
  * For several words FTS5 searches for the first match from the start of the index, and for the end of
@@ -115,20 +134,37 @@ const FOUND = `(SELECT session_id, group_concat(turn) AS matches
 const inBuckets = (words: readonly string[], first: number, last: number): string =>
   (words.length > 1 ? [inBlocks(first, last), ...words] : words).join(' AND ');
 
-/** Selects sessions that match the search in a range of buckets. CROSS JOIN starts with the index. */
+/** Turns that a step of a search takes from the index. */
+const TURNS_AT_ONCE = 512;
+
+/**
+ * Selects the sessions of a range of buckets that match the search. If more than TURNS_AT_ONCE turns have
+ * the words, every row has a `cut`: the bucket, in the order of the list, from which on nothing was
+ * taken. Without a match the only row has no session.
+ */
 export function selectInBuckets(
   accountId: string,
   { words, after, order = 'newest', limit, ...filter }: Search,
   [first, last]: readonly [number, number],
 ): Statement {
   const { where, parameters } = sessionConditions(accountId, filter);
-  const [direction, isBeyond] = order === 'newest' ? ['DESC', '<'] : ['ASC', '>'];
+  const [direction, isBeyond, farthest] =
+    order === 'newest' ? ['DESC', '<', 'min'] : ['ASC', '>', 'max'];
   const start = after === undefined ? [] : [after];
+  const isTaken = `(SELECT cut IS NULL OR cut ${isBeyond} ${bucketAt('hit')} FROM step)`;
   return [
     sqliteSql(
-      `SELECT sessions.*, matches FROM ${FOUND} CROSS JOIN {sessions} USING (session_id)
-       WHERE ${where}${start.map(() => ` AND sessions.session_id ${isBeyond} ?`).join('')}
-       ORDER BY session_id ${direction} LIMIT ?`,
+      `WITH hits AS MATERIALIZED (SELECT rowid AS hit FROM word_index
+         WHERE word_index MATCH ? AND rowid BETWEEN ${firstRowid('?')} AND ${lastRowid('?')}
+         ORDER BY rowid ${direction} LIMIT ${TURNS_AT_ONCE + 1}),
+       step AS MATERIALIZED (SELECT CASE WHEN count(*) > ${TURNS_AT_ONCE}
+         THEN ${bucketAt(`${farthest}(hit)`)} END AS cut FROM hits)
+       SELECT cut, listed.* FROM step LEFT JOIN (SELECT sessions.*, matches
+         FROM (SELECT session_id, group_concat(turn) AS matches
+           FROM hits CROSS JOIN turn_words ON turn_words.rowid = hit WHERE ${isTaken}
+           GROUP BY session_id) AS found CROSS JOIN {sessions} USING (session_id)
+         WHERE ${where}${start.map(() => ` AND sessions.session_id ${isBeyond} ?`).join('')}
+         ORDER BY session_id ${direction} LIMIT ?) AS listed ORDER BY session_id ${direction}`,
     ),
     inBuckets(words, first, last),
     first,
@@ -160,6 +196,65 @@ function bucketRange(
     : { lowest, highest: Math.min(highest, start) };
 }
 
+/** The next turns of a bucket with the words, in the order of their rowids, behind a slot of it. */
+const IN_BUCKET = `SELECT session_id, turn, ${slotAt('word_index.rowid')} AS slot
+  FROM word_index CROSS JOIN turn_words ON turn_words.rowid = word_index.rowid
+  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstRowid('?')} | ? AND ${lastRowid('?')}
+  ORDER BY word_index.rowid LIMIT ${TURNS_AT_ONCE}`;
+
+/**
+ * The rows of the sessions found in one bucket with more turns than a step takes: of a session with
+ * many turns, for the most part.
+ */
+async function* searchBucket(
+  current: Current,
+  accountId: string,
+  { bucket, words, after, order = 'newest', ...filter }: Search & { bucket: number },
+): AsyncGenerator<SqliteRow> {
+  const matches = new Map<string, number[]>();
+  const pause = createPauses(accountId);
+  const terms = inBuckets(words, bucket, bucket);
+  let found: SqliteRow[] = [];
+  do {
+    const from = ((found.at(-1)?.['slot'] as number | undefined) ?? -1) + 1;
+    found = current().all(IN_BUCKET, terms, bucket, from, bucket);
+    for (const row of found) {
+      const session = row['session_id'] as string;
+      const turns = matches.get(session) ?? [];
+      if (turns.length < MATCHES) matches.set(session, [...turns, row['turn'] as number]);
+    }
+    await pause();
+  } while (found.length === TURNS_AT_ONCE);
+  const { where, parameters } = sessionConditions(accountId, filter);
+  const isNewest = order === 'newest';
+  const start = after === undefined ? [] : [after];
+  const isBeyond = start.map(() => ` AND sessions.session_id ${isNewest ? '<' : '>'} ?`).join('');
+  const sql = sqliteSql(
+    `SELECT sessions.* FROM {sessions} WHERE ${where} AND sessions.session_id = ?${isBeyond}`,
+  );
+  const ids = [...matches.keys()].toSorted();
+  for (const session of isNewest ? ids.toReversed() : ids) {
+    const row = current().get(sql, ...parameters, session, ...start);
+    if (row) yield { ...row, matches: matches.get(session)!.join() };
+    await pause();
+  }
+}
+/** A step of a search: the sessions found, and the bucket from which on it took nothing, if there is one. */
+function searchStep(
+  { all }: GenerationReader,
+  accountId: string,
+  search: Search,
+  buckets: readonly [number, number],
+): { rows: SqliteRow[]; cut: number | undefined } {
+  const [sql, ...parameters] = selectInBuckets(accountId, search, buckets);
+  const found = all(sql, ...parameters);
+  const rows = found.map(({ cut: _cut, ...row }) => row);
+  return {
+    rows: rows.filter(({ session_id }) => session_id !== null),
+    cut: (found[0]?.['cut'] as number | null | undefined) ?? undefined,
+  };
+}
+
 /**
  * The rows of the sessions found in the index, in the order of the list. The search runs in steps and
  * yields the thread between them. A step that took no longer than the quickest one is followed by one of
@@ -179,15 +274,22 @@ async function* searchIndex(
     const startedAt = performance.now();
     const size = Math.min(span, highest - lowest + 1);
     const first = search.order === 'oldest' ? lowest : highest - size + 1;
-    const [sql, ...parameters] = selectInBuckets(accountId, search, [first, first + size - 1]);
-    const rows = current().all(sql, ...parameters);
+    const { rows, cut } = searchStep(current(), accountId, search, [first, first + size - 1]);
     const tookMs = performance.now() - startedAt;
     quickestMs = Math.min(quickestMs, tookMs);
     const excessMs = tookMs - quickestMs;
     yield* rows;
     if (tookMs > STEP_MS.short) await yieldToEventLoop(accountId);
-    if (search.order === 'oldest') lowest += size;
-    else highest -= size;
+    const isOldest = search.order === 'oldest';
+    // Of a bucket that a step cannot take, the turns are searched one after another.
+    if (cut === (isOldest ? lowest : highest)) {
+      yield* searchBucket(current, accountId, { ...search, bucket: cut });
+      lowest = isOldest ? cut + 1 : lowest;
+      highest = isOldest ? highest : cut - 1;
+      continue;
+    }
+    if (isOldest) lowest = cut ?? lowest + size;
+    else highest = cut ?? highest - size;
     steps += 1;
     const smallest = 2 ** Math.floor(steps / DOUBLED_AFTER);
     if (excessMs < STEP_MS.short) span *= 2;
