@@ -9,6 +9,7 @@ import {
 } from 'node:fs';
 import { open, type FileHandle } from 'node:fs/promises';
 import { constants as osConstants } from 'node:os';
+import { MIB } from '../../shared/lib/units.ts';
 
 /** An error like those of the file system, for a FIFO, a socket, a device or a folder. */
 class NotARegularFile extends Error {
@@ -24,6 +25,9 @@ class NotARegularFile extends Error {
 const NONBLOCK = constants.O_NONBLOCK ?? 0;
 
 const WORLD_WRITABLE = 0o002;
+
+/** More than any list of models, tools or witnesses has. */
+const OPTION_FILE_BYTES = 8 * MIB;
 
 /** Opens a regular file; rejects for anything else. `flags` are those of open(2). */
 export async function openRegularFile(
@@ -49,12 +53,15 @@ export async function readRegularFile(path: string): Promise<Buffer> {
 
 /**
  * Reads a file that an option names. Rejects with an error without `code`, whose message completes
- * "can't be read", for one that every user may change.
+ * "can't be read", for one that every user may change, or of more than 8 MiB.
  */
 export async function readOptionFile(path: string): Promise<string> {
   await using handle = await openRegularFile(path);
-  if (((await handle.stat()).mode & WORLD_WRITABLE) !== 0)
+  const { mode, size } = await handle.stat();
+  if ((mode & WORLD_WRITABLE) !== 0)
     throw new Error(`every user of this machine may change it; chmod o-w ${path}`);
+  if (size > OPTION_FILE_BYTES)
+    throw new Error(`it has ${size} bytes, and at most ${OPTION_FILE_BYTES} are allowed`);
   return await handle.readFile('utf8');
 }
 

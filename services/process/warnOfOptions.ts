@@ -1,7 +1,11 @@
+import { getHeapStatistics } from 'node:v8';
 import type { Config } from '../../shared/lib/config/config.ts';
 import { misspeltOptions } from '../../shared/lib/config/config.ts';
 import { databaseInTheClear } from '../../shared/lib/config/plaintext.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
+
+/** The part of the heap that prompts may take before a start warns. */
+const MOST_FOR_PROMPTS = 1 / 4;
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -19,4 +23,11 @@ export function warnOfOptions(config: Config, env: Env, logger: Pick<Logger, 'wa
   warnOfMisspelledOptions(env, logger);
   const warning = databaseInTheClear(config);
   if (warning !== undefined) logger.warn(warning);
+  const heapBytes = getHeapStatistics().heap_size_limit;
+  const { MAX_PROMPT_BYTES = 0 } = config;
+  if (MAX_PROMPT_BYTES > heapBytes * MOST_FOR_PROMPTS)
+    logger.warn(
+      { MAX_PROMPT_BYTES, heap_bytes: heapBytes },
+      'MAX_PROMPT_BYTES is more than a quarter of the heap: long prompts can end the process. Lower it, or raise the heap limit (NODE_OPTIONS=--max-old-space-size)',
+    );
 }

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, rm, symlink, truncate, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { readMasterKeys } from '../../../../infra/files/masterKeyFile.ts';
@@ -44,6 +44,18 @@ test('a folder is none', async () => {
   await expect(readRegularFile(file)).rejects.toThrow('is not a regular file');
   expect(() => readRegularFileSync(file)).toThrow('is not a regular file');
   expect(() => readRangeSync(file, 0, 1)).toThrow('is not a regular file');
+});
+
+test.each([
+  ['models', readModelsFile],
+  ['tools', (path: string) => readToolsFile(path, {})],
+  ['witnesses', readWitnessesFile],
+])('a file of %s of gigabytes is not read', async (_what, read) => {
+  await writeFile(file, '');
+  await truncate(file, 4 * 2 ** 30);
+  await expect(read(file)).rejects.toThrow(
+    'it has 4294967296 bytes, and at most 8388608 are allowed',
+  );
 });
 
 /** A read that waits for a writer never settles, and never lets the process end. */
