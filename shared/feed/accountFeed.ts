@@ -7,6 +7,7 @@ import { createLiveFeed } from './liveFeed.ts';
 import { createLoggedEvents, type LoggedEvent, type LoggedEvents } from './loggedEvents.ts';
 import { positionAfter, type FeedPosition, firstPage, type FeedSlice } from './feedPosition.ts';
 import { publicItems, type FeedItem } from './publicItems.ts';
+import { holdPage, reserveSlice, type FeedMemory } from './pageMemory.ts';
 import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import { followLog } from '../eventlog/following/followLog.ts';
 
@@ -50,7 +51,7 @@ async function readOn(
       for (const event of page) bytes += event.bytes;
       const isCut = page.length < own.length;
       caughtUp = batch.caughtUp && !isCut;
-      if (isCut) reached = positionAfter(page.at(-1)!.checkpoint);
+      if (isCut) reached = positionAfter(events.at(-1)!.checkpoint);
       else if (batch.checkpoint) reached = positionAfter(batch.checkpoint, batch.position);
       else if (batch.position !== undefined) reached = { ...reached, scannedTo: batch.position };
       scanned += batch.events.length;
@@ -99,6 +100,8 @@ export interface FollowOptions {
   from: FeedStart;
   /** Public types to include; all by default. */
   types?: ReadonlySet<string> | undefined;
+  /** Where the memory of pages is reserved before their events are decrypted. */
+  memory: FeedMemory;
   /** Ends the iteration without an error. */
   signal: AbortSignal;
 }
@@ -107,11 +110,17 @@ export interface FollowOptions {
  * Consecutive events of an account. A page without events only reports how far the log was scanned.
  */
 export interface FeedPage {
+  /** Emptied when the next page is requested. */
   items: readonly FeedItem[];
   /** Resumes after the page, as long as the log is the same. Undefined at the start of the log. */
   cursor: string | undefined;
   /** True when the account had no later event at the time of reading. */
   caughtUp: boolean;
+  /**
+   * Keeps the memory of the page reserved when the next page is requested, until the returned function
+   * is called. Undefined for a page without events.
+   */
+  retain?: () => () => void;
 }
 
 /** The events of accounts, for any number of concurrent followers. */
@@ -119,8 +128,8 @@ export interface AccountFeed extends AsyncDisposable {
   /**
    * The public events of an account in log order: existing events first, then live ones, until the
    * feed is disposed. The first page arrives immediately and contains the start position. Later
-   * pages are read on demand. While there are no events, an occasional page carries a later cursor.
-   * No event is missed after resuming from the last cursor.
+   * pages are read on demand, once there is memory for them. While there are no events, an occasional
+   * page carries a later cursor. No event is missed after resuming from the last cursor.
    *
    * Errors: `position_unknown`, `log_changed` when the log does not contain the event of the
    * cursor; `store_unavailable`, `rate_limited`, `overloaded`; `key_missing`, `stream_damaged`,
@@ -147,6 +156,16 @@ async function startPosition(log: EventLog, from: FeedStart): Promise<FeedPositi
     : { resumesAfter: start, cursor: from.after, scannedTo: start };
 }
 
+/** A slice, and whether it came from the live subscription. */
+interface LiveSlice extends FeedSlice {
+  isLive: boolean;
+}
+
+/** What remains of a slice once its events are no longer in memory. */
+interface ReachedPosition extends Omit<LiveSlice, 'events'> {
+  isEmpty: boolean;
+}
+
 /** The feed of a process. All live followers share one subscription to the log. */
 export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>): AccountFeed {
   const logged = createLoggedEvents(log);
@@ -163,7 +182,7 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
     position: FeedPosition,
     unsure: boolean,
     signal: AbortSignal,
-  ) {
+  ): Promise<LiveSlice> {
     const recent = live.after(accountId, position);
     const claimsAll = unsure && recent?.caughtUp;
     if (recent && !(claimsAll && ((await log.head()) ?? '') > recent.position.scannedTo))
@@ -171,31 +190,53 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
     return { ...(await catchUp(accountId, position, signal)), isLive: false };
   }
 
+  /** Yields the next pages. They are no longer in memory when the position reached is returned. */
+  async function* nextPages(
+    accountId: string,
+    { position, unsure }: { position: FeedPosition; unsure: boolean },
+    { types, memory, signal }: FollowOptions,
+  ): AsyncGenerator<FeedPage, ReachedPosition> {
+    const { slice, permit } = await reserveSlice(memory, signal, () =>
+      next(accountId, position, unsure, signal),
+    );
+    const { retain, release } = holdPage(permit);
+    const { events, ...reached } = slice;
+    try {
+      for await (const { items, cursor } of publicItems(log.keys, events, { accountId, types })) {
+        yield { items, cursor, caughtUp: false, retain };
+        // Suspended generators keep their last value, and so would everyone who passed the page on.
+        items.length = 0;
+        if (signal.aborted) break;
+      }
+      return { ...reached, isEmpty: events.length === 0 };
+    } finally {
+      release();
+    }
+  }
+
   async function* follow(
     accountId: string,
-    { from, types, signal }: FollowOptions,
+    options: FollowOptions,
   ): AsyncGenerator<FeedPage, void> {
-    let position = await startPosition(log, from);
+    const { signal } = options;
+    let position = await startPosition(log, options.from);
     yield { items: [], cursor: position.cursor, caughtUp: false };
     let hasReported = false;
     let unsure = true;
     let lastReport = { cursor: position.cursor, at: performance.now() };
     while (!signal.aborted) {
-      const slice = await next(accountId, position, unsure, signal);
-      for await (const page of publicItems(log.keys, slice.events, { accountId, types })) {
-        yield { ...page, caughtUp: false };
-        if (signal.aborted) return;
-      }
-      ({ position } = slice);
-      if (slice.events.length > 0) hasReported = false;
+      const reached: ReachedPosition = yield* nextPages(accountId, { position, unsure }, options);
+      if (signal.aborted) return;
+      ({ position } = reached);
+      if (!reached.isEmpty) hasReported = false;
       const isLate = performance.now() - lastReport.at >= LIMITS.feed.progressMs;
-      if ((slice.caughtUp && !hasReported) || (isLate && position.cursor !== lastReport.cursor)) {
+      if ((reached.caughtUp && !hasReported) || (isLate && position.cursor !== lastReport.cursor)) {
         lastReport = { cursor: position.cursor, at: performance.now() };
-        hasReported = slice.caughtUp;
+        hasReported = reached.caughtUp;
         unsure &&= !hasReported;
-        yield { items: [], cursor: position.cursor, caughtUp: slice.caughtUp };
-      } else if (slice.isLive) position = await live.untilMoved(accountId, position, signal);
-      else if (slice.caughtUp) await sleepUntilAborted(SETTLE_MS, { signal });
+        yield { items: [], cursor: position.cursor, caughtUp: reached.caughtUp };
+      } else if (reached.isLive) position = await live.untilMoved(accountId, position, signal);
+      else if (reached.caughtUp) await sleepUntilAborted(SETTLE_MS, { signal });
     }
   }
 

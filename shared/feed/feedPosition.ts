@@ -34,17 +34,17 @@ export const positionAfter = (
   scannedTo: passed,
 });
 
-/** The events that fit into one page of a follower, and at least one. */
+/** The events that fit into one page of a follower after those it holds, and at least one in all. */
 export function firstPage(
   events: readonly LoggedEvent[],
   held = { events: 0, bytes: 0 },
 ): readonly LoggedEvent[] {
+  const { pageEvents, pageBytes } = LIMITS.feed;
   let { bytes } = held;
-  const remainingEvents = LIMITS.feed.pageEvents - held.events;
   const count = events.findIndex((event, index) => {
-    if (index > 0 && (index >= remainingEvents || bytes >= LIMITS.feed.pageBytes)) return true;
+    const before = held.events + index;
     bytes += event.bytes;
-    return false;
+    return before > 0 && (before >= pageEvents || bytes > pageBytes);
   });
   return count < 0 ? events : events.slice(0, count);
 }

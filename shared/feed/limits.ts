@@ -9,9 +9,17 @@ export const FEED_LIMITS = {
      * @beyond 429/503
      */
     followers: 500,
-    /** Maximum events, and bytes of stored events, per page of a follower. */
+    /**
+     * Maximum events, and bytes of stored events, per page of a follower. A larger event gets a page to
+     * itself.
+     */
     pageEvents: 250,
     pageBytes: 64 * KIB,
+    /**
+     * Memory reserved per stored byte of a page: decrypted and as JSON with two bytes per character, and
+     * as sent.
+     */
+    memoryPerByte: 5,
     /** Events decrypted at a time. */
     openedEvents: 50,
     /** Events of the log, and their bytes, kept in memory for live followers. */

@@ -5,7 +5,7 @@ export const REQUEST_LIMITS = {
   /**
    * The memory ledger: the part of the Node.js heap limit that each purpose may use. Content can be
    * in memory in more than one form, and strings may take two bytes per character. The parts
-   * therefore add up to less than half of the heap.
+   * therefore add up to half of the heap.
    */
   heap: {
     /**
@@ -42,6 +42,11 @@ export const REQUEST_LIMITS = {
      * @beyond 503
      */
     modelAnswers: 0.12,
+    /**
+     * Messages to webhooks.
+     * @beyond waits
+     */
+    webhooks: 0.02,
   },
   /** Limits of requests and responses. */
   http: {

@@ -1,4 +1,4 @@
-import { KIB, MIB } from '../lib/units.ts';
+import { KIB } from '../lib/units.ts';
 
 const SECOND_MS = 1_000;
 const HOUR_MS = 3_600 * SECOND_MS;
@@ -25,7 +25,6 @@ export const WEBHOOK_LIMITS = {
     ahead: 16,
     /** Messages of all webhooks in flight. Each account gets its share. */
     messages: 256,
-    messageBytes: 64 * MIB,
     /**
      * Time from resolving the address to the response's status.
      * @beyond delivery repeated

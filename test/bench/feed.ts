@@ -9,6 +9,7 @@ import { rmSync } from 'node:fs';
 import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
 import { feedWriter, taken } from '../support/builders/feedLog.ts';
 import { openProtectedStore, temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
+import { unlimitedFeedMemory } from '../support/builders/memory.ts';
 
 const OWN = Number(process.argv[2] ?? 50_000);
 const FOLLOWERS = 200;
@@ -28,7 +29,11 @@ async function catchUp(feed: AccountFeed, followers: number): Promise<number> {
   let events = 0;
   await Promise.all(
     Array.from({ length: followers }, async () => {
-      const options = { from: 'start' as const, signal: new AbortController().signal };
+      const options = {
+        from: 'start' as const,
+        memory: unlimitedFeedMemory,
+        signal: new AbortController().signal,
+      };
       for await (const page of feed.followAccount('acct_own', options)) {
         events += page.items.length;
         if (page.caughtUp) break;

@@ -1,13 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { ProtectedStore } from '../../shared/eventlog/encryption/protectedStore.ts';
-import { createAccountFeed, type AccountFeed } from '../../shared/feed/accountFeed.ts';
+import {
+  createAccountFeed,
+  type AccountFeed,
+  type FeedItem,
+} from '../../shared/feed/accountFeed.ts';
+import type { FeedMemory } from '../../shared/feed/pageMemory.ts';
+import { LIMITS } from '../../shared/limits.ts';
 import { agentCreated } from '../support/builders/events.ts';
 import { feedWriter, idsOf, taken } from '../support/builders/feedLog.ts';
 import { size } from '../support/jest/size.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { memoryKeys } from '../support/fakes/memoryKeys.ts';
 import type { EventStoreFixture } from './eventStore.ts';
+import { unlimitedFeedMemory } from '../support/builders/memory.ts';
 
 const RUNS = size({ small: 20, full: 300 });
 
@@ -150,12 +158,66 @@ export function accountFeedContract(name: string, open: () => Promise<EventStore
       const own = createAccountFeed({ ...store, keys: reopened() });
       const seen: string[] = [];
       const all = (async () => {
-        const options = { from: 'start' as const, signal: new AbortController().signal };
+        const options = {
+          from: 'start' as const,
+          memory: unlimitedFeedMemory,
+          signal: new AbortController().signal,
+        };
         for await (const { items } of own.followAccount('acct_lost', options))
           seen.push(...idsOf(items));
       })();
       await expect(all).rejects.toMatchObject({ code: 'key_missing' });
       expect(seen).toEqual(before);
+      await own[Symbol.asyncDispose]();
+    });
+
+    test('decrypts nothing before there is memory, and then brings every event in order', async () => {
+      const texts = [10_000, 90_000, 10, 90_000, 50_000, 50_000].map((chars) => 'x'.repeat(chars));
+      const ids: string[] = [];
+      for (const text of texts) ids.push(...(await writer.turns('acct_memory', 1, text)));
+      const found = jest.spyOn(store.keys, 'find');
+      const own = createAccountFeed(store);
+      const reserved: number[] = [];
+      let held = 0;
+      const memory: FeedMemory = {
+        tryReserve: () => undefined,
+        async reserve(bytes) {
+          expect(held).toBe(0);
+          reserved.push(bytes);
+          found.mockClear();
+          await sleep(1);
+          expect(found).not.toHaveBeenCalled();
+          held = bytes;
+          return {
+            resize(less) {
+              held = less;
+              return true;
+            },
+            countRejection: () => {},
+            release: () => (held = 0),
+          };
+        },
+      };
+      const { signal } = new AbortController();
+      const items: FeedItem[] = [];
+      let latest: readonly FeedItem[] = [];
+      const options = { from: 'start' as const, memory, signal };
+      for await (const page of own.followAccount('acct_memory', options)) {
+        // The previous page is no longer in memory.
+        expect(latest).toHaveLength(0);
+        latest = page.items;
+        items.push(...page.items);
+        const shown = page.items.map(({ event }) => JSON.stringify(event));
+        expect(held).toBeGreaterThanOrEqual(2 * shown.join('').length);
+        if (items.length === ids.length) break;
+      }
+      expect(idsOf(items)).toEqual(ids);
+      expect(held).toBe(0);
+      const { memoryPerByte, pageBytes } = LIMITS.feed;
+      // Each large event has a page to itself; the last two do not fit into one.
+      expect(reserved).toHaveLength(texts.length);
+      for (const bytes of reserved) expect(bytes).toBeGreaterThanOrEqual(memoryPerByte * pageBytes);
+      found.mockRestore();
       await own[Symbol.asyncDispose]();
     });
 

@@ -1,4 +1,5 @@
 import type { AccountFeed, FollowOptions } from '../../../shared/feed/accountFeed.ts';
+import type { FeedMemory } from '../../../shared/feed/pageMemory.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { formatFeedItem } from './streamEvents.ts';
 
@@ -11,42 +12,65 @@ interface PollOptions extends FollowOptions {
   waitMs: number;
 }
 
+interface Poll {
+  text: string;
+  cursor: string | undefined;
+  /** Releases the memory of the events. */
+  release: () => void;
+}
+
 /**
  * A page of an account's events, one per line, and the cursor after it. It ends at the limit of events
  * or bytes, or at the end of the log, where an empty page waits first. A long search for the
- * account's events ends it, too.
+ * account's events ends it, too, and a lack of memory for more of them: a page that holds memory does
+ * not wait for more. Throws `rate_limited` or `overloaded` if there is none for the first events.
  */
 export async function pollEvents(
   { followAccount }: AccountFeed,
-  { accountId, source, limit, waitMs, ...options }: PollOptions,
-): Promise<{ text: string; cursor: string | undefined }> {
-  const waitEnded = new AbortController();
-  const signal = AbortSignal.any([options.signal, waitEnded.signal]);
+  { accountId, source, limit, waitMs, memory, ...options }: PollOptions,
+): Promise<Poll> {
+  const ended = new AbortController();
+  const signal = AbortSignal.any([options.signal, ended.signal]);
   const startedAt = performance.now();
   let timer: NodeJS.Timeout | undefined;
   const lines: string[] = [];
+  const held: (() => void)[] = [];
+  const release = (): void => held.forEach((releasePage) => releasePage());
   let bytes = 0;
   let cursor: string | undefined;
+  const isFull = (): boolean => lines.length >= limit || bytes >= LIMITS.feed.answerBytes;
+  const result = (): Poll => ({ text: lines.join(''), cursor, release });
+  const heldMemory: FeedMemory = {
+    tryReserve: memory.tryReserve,
+    async reserve(...request) {
+      if (lines.length > 0) ended.abort();
+      signal.throwIfAborted();
+      return memory.reserve(...request);
+    },
+  };
   try {
-    for await (const page of followAccount(accountId, { ...options, signal })) {
-      for (const item of page.items) {
-        if (lines.length > 0 && (lines.length >= limit || bytes >= LIMITS.feed.answerBytes))
-          return { text: lines.join(''), cursor };
+    const following = followAccount(accountId, { ...options, memory: heldMemory, signal });
+    for await (const { items, caughtUp, retain, ...page } of following) {
+      if (retain && items.length > 0) held.push(retain());
+      for (const item of items) {
+        if (lines.length > 0 && isFull()) return result();
         const line = `${formatFeedItem(item, source)}\n`;
         lines.push(line);
         bytes += Buffer.byteLength(line);
         cursor = item.cursor;
       }
       cursor = page.cursor;
-      const isFull = lines.length >= limit || bytes >= LIMITS.feed.answerBytes;
       const tookMs = performance.now() - startedAt;
       const remainingMs = waitMs - tookMs;
-      const isAtEnd = page.items.length === 0 && page.caughtUp;
+      const isAtEnd = items.length === 0 && caughtUp;
       const isLate = tookMs >= Math.max(waitMs, LIMITS.feed.progressMs);
-      if (isFull || isLate || (isAtEnd && (lines.length > 0 || remainingMs <= 0))) break;
-      if (isAtEnd) timer ??= setTimeout(() => waitEnded.abort(), remainingMs);
+      if (isFull() || isLate || (isAtEnd && (lines.length > 0 || remainingMs <= 0))) break;
+      if (isAtEnd) timer ??= setTimeout(() => ended.abort(), remainingMs);
     }
-    return { text: lines.join(''), cursor };
+    return result();
+  } catch (error) {
+    release();
+    throw error;
   } finally {
     clearTimeout(timer);
   }

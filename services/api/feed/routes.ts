@@ -1,9 +1,12 @@
 import type { Context } from 'koa';
 import type { FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { isCursor } from '../../../shared/feed/cursor.ts';
+import type { FeedMemory } from '../../../shared/feed/pageMemory.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
+import type { RouteContext } from '../context.ts';
 import { readLastEventId } from '../http/requestHeaders.ts';
 import { setNextLink } from '../http/responses/envelope.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
@@ -20,6 +23,25 @@ const JSONL = 'application/jsonl; charset=utf-8';
 
 /** How long a stream delays its status, so that an error of its first events can be the response. */
 const FIRST_EVENTS_WAIT_MS = 1_000;
+
+/** The largest delay of a timer: a stream waits for memory until its client disconnects. */
+const UNLIMITED_MS = 2 ** 31 - 1;
+
+/** The memory of responses, for events. Few and small events do not wait for it. */
+const responseMemoryFor = (
+  { memory }: Pick<RouteContext, 'memory'>,
+  account_id: string,
+  waitMs: number,
+): FeedMemory => ({
+  tryReserve(bytes) {
+    const request = { account_id, purpose: 'answers', bytes } as const;
+    return bytes <= LIMITS.http.smallAnswerBytes
+      ? memory.forceReserve(request)
+      : memory.tryReserve(request);
+  },
+  reserve: (bytes, signal) =>
+    memory.reserve({ account_id, purpose: 'answers', bytes }, { waitMs, signal }),
+});
 
 const RULE = 'must be the cursor of an event, as the stream gave it';
 
@@ -75,18 +97,21 @@ const followEventsRoute = defineRoute({
     });
     const options = { from, types, signal: disconnected.signal };
     if (query.format === 'jsonl') {
-      const { text, cursor } = await pollEvents(api.feed, {
+      const { text, cursor, release } = await pollEvents(api.feed, {
         ...options,
+        memory: responseMemoryFor(api, accountId, LIMITS.http.answerWaitMs),
         accountId,
         source: api.eventSource,
         limit: query.limit ?? 100,
         waitMs: (query.wait ?? 0) * 1_000,
       });
+      onResponseClosed(ctx.res, release);
       if (text !== '') await api.readAudit.record(api, actor, 'feed', accountStream(accountId));
       if (cursor !== undefined) setNextLink(ctx, cursor);
       return { bytes: Buffer.from(text), media: JSONL };
     }
-    const following = api.feed.followAccount(accountId, options);
+    const memory = responseMemoryFor(api, accountId, UNLIMITED_MS);
+    const following = api.feed.followAccount(accountId, { ...options, memory });
     onResponseClosed(ctx.res, () => void following.return());
     const pages = await awaitFirstPages(following);
     const isAllowed = createKeyCheck(api, actor);

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import type { FeedItem, FeedPage } from '../../../shared/feed/accountFeed.ts';
@@ -5,6 +6,7 @@ import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
 import type { RouteContext } from '../context.ts';
+import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import type { KeyCheck } from '../http/access/keyRevocation.ts';
 
@@ -27,6 +29,21 @@ interface FeedReader {
 }
 
 /**
+ * Resolves when the client has received what was written, except what the connection buffers anyway, or
+ * has disconnected.
+ */
+async function responseDrained(response: ServerResponse): Promise<void> {
+  while (response.writableNeedDrain && !response.closed) {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    response.once('drain', resolve);
+    const stopWatching = onResponseClosed(response, resolve);
+    await promise;
+    stopWatching();
+    response.off('drain', resolve);
+  }
+}
+
+/**
  * Streams the pages of a feed: each event with its cursor as id, and at intervals a position where no
  * event comes. It ends when the key is no longer valid; an error is its last event.
  */
@@ -37,16 +54,20 @@ export async function* streamEvents(
   ctx: Context,
 ): AsyncGenerator<SseEvent, void> {
   const subject = accountStream(actor.account_id);
+  const toSseEvent = (item: FeedItem): SseEvent => ({
+    id: item.cursor,
+    event: name === 'message' ? name : item.event.type,
+    data: formatFeedItem(item, api.eventSource),
+  });
   let sentAt = -Infinity;
   try {
     for await (const { items, cursor } of pages) {
       if (!(await isAllowed())) return;
       if (items.length > 0) await api.readAudit.record(api, actor, 'feed', subject);
-      for (const item of items) {
-        const { type } = item.event;
-        const event = name === 'message' ? name : type;
-        yield { id: item.cursor, event, data: formatFeedItem(item, api.eventSource) };
-      }
+      // Without a variable for the item, which a suspended generator would keep in memory.
+      for (let index = 0; index < items.length; index += 1) yield toSseEvent(items[index]!);
+      // The next page releases the memory of this one.
+      if (items.length > 0) await responseDrained(ctx.res);
       const now = performance.now();
       const isDue = now - sentAt >= LIMITS.feed.progressMs;
       if (items.length === 0 && cursor !== undefined && isDue) yield positionEvent(cursor);

@@ -31,16 +31,16 @@ type WebhookContext = HandleContext & {
 
 /** Sends webhooks while the process serves and no other process sends them. */
 function webhooksPart(
-  { config, logger }: Opening,
+  { config, logger, memory }: Opening,
   context: WebhookContext,
   acquireLeadership: Webhooks['acquireLeadership'],
 ): ProcessPart {
-  const { messages: permits, messageBytes: bytes } = LIMITS.webhooks;
+  const { messages: permits } = LIMITS.webhooks;
   const delivery = {
-    follow: followFeed(context.feed, context.store),
+    follow: followFeed(context.feed, context.store, memory),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
     bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
-    semaphore: createFairSemaphore('webhook_messages', { permits, bytes }),
+    semaphore: createFairSemaphore('webhook_messages', { permits, bytes: Infinity }),
     textsOf: (row: WebhookRow) => textsOf(context, row),
     disable: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
     clock: systemClock,

@@ -8,7 +8,7 @@ import { attemptDelivery } from '../../../shared/webhooks/webhookSender.ts';
 import type { DeliveryAttempt, WebhookProgress } from '../../../shared/webhooks/webhookProgress.ts';
 import { createCommitSequence, type CommitSequence } from './commitSequence.ts';
 import { MessageRejected, type Delivery } from './delivery.ts';
-import { isCursorLost } from './followAccount.ts';
+import { isCursorLost, type FollowedItem } from './followAccount.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 
 /**
@@ -22,6 +22,16 @@ interface Attempt {
   isProbe: boolean;
   /** Called whenever an event becomes pending. */
   onPending: () => void;
+}
+
+/** A message without its event, which would stay in memory with it. */
+interface Message extends Pick<PublicEvent, 'id' | 'type'> {
+  body: string;
+}
+
+/** Where a message belongs in the log and in the order of deliveries. */
+interface Place extends Pick<PublicEvent, 'key' | 'time'>, Pick<FollowedItem, 'retain'> {
+  cursor: string;
 }
 
 function recordAttempt({ progress, onProgress }: Delivery, attempt: DeliveryAttempt): void {
@@ -49,51 +59,65 @@ async function deliverEvents(
   let limit: number = isProbe ? 1 : LIMITS.webhooks.ahead;
   const isFull = (): boolean => inFlight >= limit;
 
-  async function send({ id, type }: PublicEvent, body: string): Promise<void> {
+  async function send({ type, ...content }: Message): Promise<void> {
     await delivery.stopIfChanged();
     signal.throwIfAborted();
-    const message = { ...texts, id, body, signal: delivery.cutOff };
+    const message = { ...texts, ...content, signal: delivery.cutOff };
     const { outcome, attempt } = await attemptDelivery(delivery, message, type);
     recordAttempt(delivery, attempt);
     if (!outcome.accepted) throw new MessageRejected(outcome);
     limit = LIMITS.webhooks.ahead;
   }
 
-  async function begin(event: PublicEvent, cursor: string): Promise<void> {
+  async function begin(message: Message, { key, cursor, time, retain }: Place): Promise<void> {
     while (isFull()) await Promise.race(lastOfKey.values());
-    const body = delivery.bodyOf(event);
-    const size = { account_id: row.account_id, bytes: Buffer.byteLength(body) };
+    const size = { account_id: row.account_id, bytes: 0 };
     const permit = await delivery.semaphore.acquire(size, { waitMs: WAIT_MS, signal });
-    const onDelivered = sequence.begin(cursor, event);
+    const releaseMemory = retain?.();
+    const onDelivered = sequence.begin(cursor, { id: message.id, time });
     inFlight += 1;
-    const before = lastOfKey.get(event.key);
+    const before = lastOfKey.get(key);
     const deliver = async (): Promise<void> => {
       try {
         await before;
-        await send(event, body);
+        await send(message);
         onDelivered();
       } catch (error) {
         failed.abort(error);
       } finally {
         inFlight -= 1;
         permit.release();
-        if (lastOfKey.get(event.key) === delivering) lastOfKey.delete(event.key);
+        releaseMemory?.();
+        if (lastOfKey.get(key) === delivering) lastOfKey.delete(key);
       }
     };
     const delivering = deliver();
-    lastOfKey.set(event.key, delivering);
+    lastOfKey.set(key, delivering);
     onPending();
+  }
+
+  /** Returns false at the end. A function of its own keeps no event in memory while it waits. */
+  async function beginNext(items: AsyncIterator<FollowedItem>): Promise<boolean> {
+    const { done, value } = await items.next();
+    if (done) return false;
+    delivery.onTrouble(undefined);
+    const { event, cursor, retain } = value;
+    if (event && !sequence.isDelivered(event.id)) {
+      const { id, type, key, time } = event;
+      await begin({ id, type, body: delivery.bodyOf(event) }, { key, time, cursor, retain });
+    } else sequence.skip(cursor, event?.id);
+    return true;
   }
 
   sequence.restart();
   try {
     const { account_id: accountId, position, types } = row;
     const from = { accountId, position, types, cursor: delivery.progress().cursor };
-    for await (const { event, cursor } of delivery.follow({ ...from, signal })) {
-      delivery.onTrouble(undefined);
-      if (event && !sequence.isDelivered(event.id)) await begin(event, cursor);
-      else sequence.skip(cursor, event?.id);
-      if (signal.aborted) break;
+    const items = delivery.follow({ ...from, signal })[Symbol.asyncIterator]();
+    try {
+      while ((await beginNext(items)) && !signal.aborted);
+    } finally {
+      await items.return?.();
     }
   } finally {
     await Promise.all(lastOfKey.values());

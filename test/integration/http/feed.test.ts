@@ -1,3 +1,4 @@
+import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { jsonSchemas } from '../../../services/followers/relay/contract/jsonSchemas.ts';
@@ -5,6 +6,7 @@ import { revokeKey } from '../../../shared/accounts/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { feedEvents, openStream, type OpenStream } from '../../support/http/eventsClient.ts';
 import { expectFailure } from '../../support/http/failures.ts';
+import { scrape, valueOf } from '../../support/http/metrics.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 
@@ -229,6 +231,57 @@ describe('whoever follows', () => {
       () => page('/v1/events?format=jsonl', api_key),
       ({ status }) => status === 200,
     );
+  });
+});
+
+describe('the memory of events', () => {
+  /** Bytes of events, in stored form, that the connections of clients that do not read can't take. */
+  const EVENTS = 24;
+  let api_key: string;
+
+  /** A client that never reads. */
+  function openDeaf(query: string): Socket {
+    const { hostname, port } = new URL(service.url);
+    const socket = connect(Number(port), hostname).pause();
+    socket.on('error', () => undefined);
+    socket.write(
+      `GET /v1/events${query} HTTP/1.1\r\nhost: x\r\nx-api-key: ${api_key}\r\nconnection: close\r\n\r\n`,
+    );
+    return socket;
+  }
+
+  const reserved = async (): Promise<number> =>
+    valueOf((await scrape(service)).text, 'turnlog_resource_used_bytes{resource="memory_answers"}');
+
+  beforeAll(async () => {
+    const account = await newKey(service.folder);
+    ({ api_key } = account);
+    const { post } = await clientWith(service.url, account);
+    const body = { name: 'A', instruction: 'B.', model: 'scripted' };
+    const { agent_id } = (await post('/v1/agents', body)).body.data;
+    const input = `\u0101${'x'.repeat(400_000)}`;
+    for (let count = 0; count < EVENTS; count += 1)
+      await post(`/v1/agents/${agent_id}/run`, { input });
+  }, 120_000);
+
+  test('is reserved while a client does not read its stream, and no longer', async () => {
+    const deaf = [openDeaf(''), openDeaf('')];
+    // Stored, a text takes four bytes for three.
+    const ofOne = LIMITS.feed.memoryPerByte * 400_000 * (4 / 3);
+    await eventually(reserved, (bytes) => bytes >= deaf.length * ofOne);
+    for (const socket of deaf) socket.destroy();
+    await eventually(reserved, (bytes) => bytes === 0);
+    const reader = await follow('', {}, api_key);
+    await reader.until((events) => feedEvents(events).length === 1 + 3 * EVENTS);
+    expect(feedEvents(reader.events)[2].data.input).toHaveLength(400_001);
+    await eventually(reserved, (bytes) => bytes === 0);
+  }, 60_000);
+
+  test('is reserved while a page is sent, and no longer', async () => {
+    const { next = '', events } = await page('/v1/events?format=jsonl&limit=1', api_key);
+    expect(events).toHaveLength(1);
+    expect((await page(next.replace('limit=1', 'limit=1000'), api_key)).events).toHaveLength(2);
+    await eventually(reserved, (bytes) => bytes === 0);
   });
 });
 

@@ -6,6 +6,7 @@ import {
   type IssuedKey,
 } from '../../support/processes/operator.ts';
 import { expectFailure } from '../../support/http/failures.ts';
+import { scrape, valueOf } from '../../support/http/metrics.ts';
 import { startTestService, type Client, type TestService } from '../../support/http/service.ts';
 import { startReceiver, verified, type Receiver } from '../../support/servers/webhookReceiver.ts';
 import { LIMITS } from '../../../shared/limits.ts';
@@ -281,6 +282,22 @@ describe('a test message', () => {
     );
     await receiver.close();
   });
+});
+
+test('the memory of a message is reserved until its receiver has answered', async () => {
+  const { receiver, run } = await account();
+  const reserved = async (): Promise<number> =>
+    valueOf(
+      (await scrape(service)).text,
+      'turnlog_resource_used_bytes{resource="memory_webhooks"}',
+    );
+  receiver.answer(undefined);
+  await run();
+  await came(receiver, 1);
+  const { memoryPerByte } = LIMITS.feed;
+  expect(await reserved()).toBeGreaterThan(memoryPerByte * receiver.received[0]!.text.length);
+  await receiver.close();
+  await eventually(reserved, (bytes) => bytes === 0);
 });
 
 describe('the address of a webhook', () => {

@@ -5,6 +5,7 @@ import type { ProtectedStore } from '../../../shared/eventlog/encryption/protect
 import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';
 import type { AccountFeed, FeedItem, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { turnStarted } from './events.ts';
+import { unlimitedFeedMemory } from './memory.ts';
 
 /** Writes events of accounts to a log, with their texts closed, as commands do. */
 export function feedWriter(store: ProtectedStore) {
@@ -57,7 +58,7 @@ export async function taken(
 ): Promise<{ items: FeedItem[]; cursor: string | undefined }> {
   const items: FeedItem[] = [];
   let cursor: string | undefined;
-  const options = { from, signal: new AbortController().signal };
+  const options = { from, memory: unlimitedFeedMemory, signal: new AbortController().signal };
   if (count <= 0) return { items, cursor };
   for await (const page of feed.followAccount(account, options)) {
     for (const item of page.items) {

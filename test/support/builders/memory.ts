@@ -1,3 +1,4 @@
+import type { FeedMemory } from '../../../shared/feed/pageMemory.ts';
 import type { Capacity } from '../../../shared/lib/concurrency/capacity.ts';
 import {
   createMemoryLedger,
@@ -8,6 +9,12 @@ import {
 /** A ledger with so many bytes for one purpose. */
 export const memoryFor = (purpose: MemoryPurpose, bytes: number): MemoryLedger =>
   createMemoryLedger({ [purpose]: { all: { permits: Infinity, bytes } } });
+
+/** Memory without a limit, for followers of a feed. */
+export const unlimitedFeedMemory: FeedMemory = {
+  tryReserve: () => ({ resize: () => true, countRejection: () => {}, release: () => {} }),
+  reserve: () => Promise.reject(new Error('there is always memory')),
+};
 
 /** A ledger with a capacity for runs, whether they wait or are in flight. */
 export const memoryForRuns = (all: Capacity, share?: Capacity): MemoryLedger => {

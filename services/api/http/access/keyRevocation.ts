@@ -26,13 +26,24 @@ export function createKeyCheck(
   };
 }
 
-/** Passes events on until the client's key is no longer valid. */
-export async function* untilRevoked<Event>(
-  events: AsyncIterable<Event>,
+/**
+ * Passes events on until the client's key is no longer valid. It is no generator, which would keep the
+ * last event in memory while it waits for the next one.
+ */
+export function untilRevoked<Event>(
+  events: AsyncIterable<Event, void>,
   isAllowed: KeyCheck,
-): AsyncGenerator<Event> {
-  for await (const event of events) {
-    if (!(await isAllowed())) return;
-    yield event;
-  }
+): AsyncIterator<Event, void> {
+  const iterator = events[Symbol.asyncIterator]();
+  const end = async (): Promise<IteratorReturnResult<void>> => {
+    await iterator.return?.();
+    return { done: true, value: undefined };
+  };
+  return {
+    async next() {
+      const result = await iterator.next();
+      return result.done || (await isAllowed()) ? result : end();
+    },
+    return: end,
+  };
 }

@@ -40,16 +40,19 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
     return setInterval(() => isWaiting && stream.push(HEARTBEAT), heartbeatMs).unref();
   }
 
+  /** Returns true if the stream takes more. A function of its own keeps no event while it waits. */
+  async function pushNext(): Promise<boolean> {
+    const { done, value } = await events.next();
+    heartbeat?.refresh();
+    if (stream.destroyed) return false;
+    return stream.push(done ? null : bytesOf(value)) && !done;
+  }
+
   async function pushEvents(): Promise<void> {
     isWaiting = true;
     heartbeat ??= begin();
-    for (let wantsMore = true; wantsMore;) {
-      const { done, value } = await events.next();
-      heartbeat.refresh();
-      if (stream.destroyed) return;
-      wantsMore = stream.push(done ? null : bytesOf(value)) && !done;
-    }
-    isWaiting = false;
+    while (await pushNext());
+    isWaiting = stream.destroyed;
   }
 
   const stream = new Readable({

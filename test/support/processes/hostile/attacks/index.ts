@@ -9,7 +9,7 @@ import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histo
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { filterSessions, LISTED } from './lists.ts';
-import { neverRead, readLargest, varyQueries } from './reading.ts';
+import { neverRead, neverReadEvents, readLargest, varyQueries } from './reading.ts';
 import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
@@ -98,6 +98,11 @@ const attacks = {
     what: 'thousands of clients that follow one live turn',
     attack: followTurn,
     meets: ['200 output.delta'],
+  },
+  events: {
+    what: 'clients that follow large events and never read',
+    attack: neverReadEvents,
+    meets: ['200', 'cut'],
   },
   searches: {
     what: 'a flood of runs of many words, and of searches for them',

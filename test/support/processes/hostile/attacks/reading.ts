@@ -1,10 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
+import { LIMITS } from '../../../../../shared/limits.ts';
 import type { Battle } from '../attack.ts';
 import { size } from '../../../jest/size.ts';
 
 const READERS = 64;
 const DEAF = size({ small: 120, full: 500 });
+const DEAF_FOLLOWERS = size({ small: 60, full: 250 });
+const WRITERS = 2;
 const CURSORS = 16;
 /** A client asks once more over the same connection this often, which shows whether it was cut. */
 const ASK_AGAIN_MS = 1_000;
@@ -32,14 +35,18 @@ export async function readLargest(battle: Battle): Promise<void> {
   });
 }
 
-/** One connection that asks and never reads, until it is cut. */
-function deaf({ url, prey, signal }: Battle, path: string): Promise<void> {
+/**
+ * One connection that asks and never reads, until it is cut. To see that, it asks again, or sends an
+ * empty line during a response without an end.
+ */
+function deaf({ url, prey, signal }: Battle, path: string, isEndless = false): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
     const ask = (): void =>
       void socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${prey.key}\r\n\r\n`);
-    const timer = setInterval(ask, ASK_AGAIN_MS);
+    const askAgain = isEndless ? (): void => void socket.write('\r\n') : ask;
+    const timer = setInterval(askAgain, ASK_AGAIN_MS);
     const end = (): void => void socket.destroy();
     signal.addEventListener('abort', end, { once: true });
     socket.on('connect', ask);
@@ -52,15 +59,38 @@ function deaf({ url, prey, signal }: Battle, path: string): Promise<void> {
   });
 }
 
+/** Counts a connection that was cut, and waits before the next one. */
+async function countCut({ report, pause }: Battle): Promise<void> {
+  report.answers['cut'] = (report.answers['cut'] ?? 0) + 1;
+  await pause(100);
+}
+
 /** Clients that ask for the same and never read; whoever is cut comes again. */
 export async function neverRead(battle: Battle): Promise<void> {
   const paths = largest(battle);
   await battle.clients(DEAF, async (_agent, client, turn) => {
-    if (turn > 0) {
-      battle.report.answers['cut'] = (battle.report.answers['cut'] ?? 0) + 1;
-      await battle.pause(100);
-    }
+    if (turn > 0) await countCut(battle);
     await deaf(battle, paths[client % paths.length]!);
+  });
+}
+
+/** Large events, and clients that follow them and never read: old and new ones, and pages of both. */
+export async function neverReadEvents(battle: Battle): Promise<void> {
+  const paths = ['/v1/events', '/v1/events?from=now', '/v1/events?format=jsonl&limit=1000'];
+  const run = {
+    method: 'POST',
+    path: `/v1/agents/${battle.prey.agents.quick}/run`,
+    // One character beyond Latin-1 doubles the memory of the text.
+    body: JSON.stringify({ input: `\u0101${'x'.repeat(LIMITS.text.inputBytes - 2)}` }),
+  } as const;
+  await battle.clients(WRITERS + DEAF_FOLLOWERS, async (agent, client, turn) => {
+    if (client < WRITERS) {
+      await battle.call({ ...run, agent });
+      return;
+    }
+    if (turn > 0) await countCut(battle);
+    const path = paths[client % paths.length]!;
+    await deaf(battle, path, !path.includes('jsonl'));
   });
 }
 

@@ -1,7 +1,15 @@
-import { afterEach, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { pollEvents } from '../../../../../services/api/feed/pollEvents.ts';
-import type { AccountFeed, FeedPage } from '../../../../../shared/feed/accountFeed.ts';
+import type {
+  AccountFeed,
+  FeedItem,
+  FeedPage,
+  FollowOptions,
+} from '../../../../../shared/feed/accountFeed.ts';
+import { holdPage, type FeedMemory } from '../../../../../shared/feed/pageMemory.ts';
+import type { Permit } from '../../../../../shared/lib/concurrency/capacity.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
+import { unlimitedFeedMemory } from '../../../../support/builders/memory.ts';
 
 afterEach(() => void jest.restoreAllMocks());
 
@@ -24,7 +32,13 @@ function endless() {
   return { feed, pages: () => pages };
 }
 
-const options = { accountId: 'a', source: '/', limit: 100, from: 'start' } as const;
+const options = {
+  accountId: 'a',
+  source: '/',
+  limit: 100,
+  from: 'start',
+  memory: unlimitedFeedMemory,
+} as const;
 
 test.each([
   [0, 2],
@@ -33,6 +47,85 @@ test.each([
   const { feed, pages } = endless();
   const { signal } = new AbortController();
   const page = await pollEvents(feed, { ...options, waitMs, signal });
-  expect(page).toEqual({ text: '', cursor: `cursor ${most}` });
+  expect(page).toMatchObject({ text: '', cursor: `cursor ${most}` });
   expect(pages()).toBe(most);
+});
+
+describe('the memory of a page', () => {
+  const held = { used: 0, waits: 0 };
+  const item = (id: string) =>
+    ({ event: { id, type: 'turnlog.x', key: 'k' }, cursor: `cursor ${id}` }) as unknown as FeedItem;
+
+  /** A feed whose pages have an event each; only so many of them find memory at once. */
+  function feedOf(count: number, free: number): AccountFeed {
+    Object.assign(held, { used: 0, waits: 0 });
+    async function* pages({ memory, signal }: FollowOptions): AsyncGenerator<FeedPage, void> {
+      for (let at = 1; at <= count; at += 1) {
+        const permit = memory.tryReserve(1) ?? (await memory.reserve(1, signal));
+        const { retain, release } = holdPage(permit);
+        const page = { items: [item(String(at))], cursor: `cursor ${at}`, caughtUp: false, retain };
+        try {
+          yield page;
+        } finally {
+          release();
+        }
+      }
+      throw new Error('the log can not be read');
+    }
+    async function* followAccount(_account: string, { memory, ...rest }: FollowOptions) {
+      try {
+        yield* pages({ ...rest, memory });
+      } catch (error) {
+        if (!rest.signal.aborted) throw error;
+      }
+    }
+    const permit = (): Permit => {
+      held.used += 1;
+      let isHeld = true;
+      const release = (): void => {
+        if (isHeld) held.used -= 1;
+        isHeld = false;
+      };
+      return { resize: () => true, countRejection: () => {}, release };
+    };
+    memory = {
+      tryReserve: () => (held.used < free ? permit() : undefined),
+      async reserve() {
+        held.waits += 1;
+        return permit();
+      },
+    };
+    return { followAccount } as unknown as AccountFeed;
+  }
+  let memory: FeedMemory;
+  const poll = (feed: AccountFeed, limit = 100) =>
+    pollEvents(feed, {
+      ...options,
+      memory,
+      limit,
+      waitMs: 0,
+      signal: new AbortController().signal,
+    });
+
+  test('is held until it is released', async () => {
+    const page = await poll(feedOf(3, 10), 2);
+    expect([page.text.split('\n').length - 1, page.cursor]).toEqual([2, 'cursor 2']);
+    expect(held).toEqual({ used: 2, waits: 0 });
+    page.release();
+    expect(held.used).toBe(0);
+  });
+
+  test('is waited for by the first event alone: a page that has some ends without more', async () => {
+    const waiting = await poll(feedOf(3, 0));
+    expect([waiting.text.split('\n').length - 1, waiting.cursor]).toEqual([1, 'cursor 1']);
+    expect(held).toEqual({ used: 1, waits: 1 });
+    const page = await poll(feedOf(5, 2));
+    expect([page.text.split('\n').length - 1, page.cursor]).toEqual([2, 'cursor 2']);
+    expect(held).toEqual({ used: 2, waits: 0 });
+  });
+
+  test('is released when the events can not be read', async () => {
+    await expect(poll(feedOf(1, 10))).rejects.toThrow('the log can not be read');
+    expect(held.used).toBe(0);
+  });
 });

@@ -11,6 +11,7 @@ import type { DeliveryOutcome } from '../../../../../shared/webhooks/webhookSend
 import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
 import type { WebhookRow } from '../../../../../shared/readModels/tables.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { isFreed } from '../../../../support/jest/garbage.ts';
 import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
 
 skipPauses();
@@ -34,6 +35,8 @@ let answers: Record<string, DeliveryOutcome[]>;
 let tried: string[];
 let under: Set<string>;
 let mostUnder: number;
+let retained: number;
+let latest: WeakRef<PublicEvent>;
 let followed: (string | undefined)[];
 let disabled: string[];
 let troubles: (string | undefined)[];
@@ -43,11 +46,13 @@ beforeEach(() => {
   stopping = new AbortController();
   progress = { revision: 0 };
   [log, tried, followed, disabled, troubles, followFails] = [[], [], [], [], [], []];
-  [answers, under, mostUnder] = [{}, new Set(), 0];
+  [answers, under, mostUnder, retained] = [{}, new Set(), 0, 0];
 });
 afterEach(async () => {
   stopping.abort();
   await running;
+  // Delivered, refused or never sent, a message leaves no memory reserved.
+  expect(retained).toBe(0);
 });
 
 const refused = (more: object = {}): DeliveryOutcome => ({
@@ -56,6 +61,18 @@ const refused = (more: object = {}): DeliveryOutcome => ({
   ...more,
 });
 const idAt = (index: number): string => `${log[index]}${index}`;
+
+function eventOf(at: number, key: string): PublicEvent {
+  const event = { id: idAt(at), key, type: `turnlog.${key}`, time: AT } as PublicEvent;
+  latest = new WeakRef(event);
+  return event;
+}
+
+/** Counts the messages whose memory is held. */
+function retain(): () => void {
+  retained += 1;
+  return () => (retained -= 1);
+}
 
 async function* follow({ cursor, signal }: Parameters<Delivery['follow']>[0]) {
   followed.push(cursor);
@@ -66,10 +83,7 @@ async function* follow({ cursor, signal }: Parameters<Delivery['follow']>[0]) {
       await sleepUntilAborted(5, { signal });
       continue;
     }
-    yield {
-      cursor: String(at),
-      event: { id: idAt(at), key, type: `turnlog.${key}`, time: AT } as PublicEvent,
-    };
+    yield { cursor: String(at), event: eventOf(at, key), retain };
     at += 1;
   }
 }
@@ -83,6 +97,7 @@ function start(): void {
       expect([...under].filter((other) => other[0] === id[0])).toEqual([]);
       under.add(id);
       mostUnder = Math.max(mostUnder, under.size);
+      expect(retained).toBeGreaterThanOrEqual(under.size);
       await sleepUntilAborted(10, { signal: stopping.signal });
       under.delete(id);
       return answers[id]?.shift() ?? { accepted: true, status: 204 };
@@ -120,6 +135,13 @@ describe('a delivery task', () => {
     const { attempts, ...others } = progress;
     expect(others).toEqual({ cursor: '59', revision: 0, delivered_at: AT });
     expect(attempts).toHaveLength(LIMITS.webhooks.attempts);
+  });
+
+  test('keeps no event in memory while it waits for the next one', async () => {
+    log = ['a', 'b'];
+    start();
+    await reaches(1);
+    expect(await isFreed(latest)).toBe(true);
   });
 
   test('resumes with the message that was not accepted, alone, and sends no accepted message twice', async () => {

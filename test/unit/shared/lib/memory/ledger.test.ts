@@ -8,7 +8,7 @@ const code = (value: string) => expect.objectContaining({ code: value });
 const NEVER = new AbortController().signal;
 
 describe('the memory ledger', () => {
-  test('grants all purposes together less than half of the heap', () => {
+  test('grants all purposes together at most half of the heap', () => {
     const ledger = createMemoryLedger();
     const purposes = Object.keys(LIMITS.heap) as (keyof typeof LIMITS.heap)[];
     const total = purposes.reduce((sum, purpose) => sum + ledger.usage(purpose).limit, 0);

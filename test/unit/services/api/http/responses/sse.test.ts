@@ -11,6 +11,7 @@ import {
 } from '../../../../../../services/api/http/responses/sse.ts';
 import { disconnectSlowClients } from '../../../../../../services/api/http/middleware/slowClients.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
+import { isFreed } from '../../../../../support/jest/garbage.ts';
 import { eventually } from '../../../../../support/processes/operator.ts';
 
 let server: Server;
@@ -185,4 +186,23 @@ test('a client that disconnects causes one abort, and no error of a pipeline', a
   await sleep(50);
   expect(abort).toHaveBeenCalledTimes(1);
   abort.mockRestore();
+});
+
+test('an event that was sent is not kept in memory while the stream waits for the next one', async () => {
+  let sent: WeakRef<SseEvent> | undefined;
+  const create = (): SseEvent => {
+    const created = event('only');
+    sent = new WeakRef(created);
+    return created;
+  };
+  await serve(async function* (signal) {
+    yield create();
+    await once(signal, 'abort');
+  });
+  const { text } = ask('GET / HTTP/1.1');
+  await eventually(
+    async () => text(),
+    (got) => got.includes('data: only'),
+  );
+  expect(await isFreed(sent!)).toBe(true);
 });
