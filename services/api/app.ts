@@ -38,7 +38,7 @@ function createBaseApp(
   app.use(closeWhenStopping(availability));
   app.use(closeUnreadBodies);
   if (corsOrigins !== undefined) app.use(cors(corsOrigins));
-  app.use(disconnectSlowClients({ logger, isScarce: responseMemory.isScarce }));
+  app.use(disconnectSlowClients({ logger, ...responseMemory }));
   app.use(compressResponses(responseMemory));
   app.use(answerErrors(logger, errorPresenter, suggestPath));
   app.use(securityHeaders);

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
-import type { Battle } from '../attack.ts';
+import { jsonHeaders, type Battle } from '../attack.ts';
 import { size } from '../../../jest/size.ts';
 
 const READERS = 64;
@@ -32,13 +32,27 @@ export async function readLargest(battle: Battle): Promise<void> {
   });
 }
 
-/** One connection that asks and never reads, until it is cut. */
-function deaf({ url, prey, signal }: Battle, path: string): Promise<void> {
+/** The text of a request. */
+const asText = (line: string, headers: Record<string, string>, body = ''): string =>
+  [
+    `${line} HTTP/1.1`,
+    'host: x',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n');
+
+/** One connection that asks, and reads some bytes a second at the most, until it is cut. */
+function deaf({ url, signal }: Battle, request: string, bytes = 0): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
-    const ask = (): void =>
-      void socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${prey.key}\r\n\r\n`);
+    if (bytes > 0) socket.pause();
+    const ask = (): void => {
+      socket.write(request);
+      if (bytes > 0) socket.read(bytes);
+    };
     const timer = setInterval(ask, ASK_AGAIN_MS);
     const end = (): void => void socket.destroy();
     signal.addEventListener('abort', end, { once: true });
@@ -52,16 +66,41 @@ function deaf({ url, prey, signal }: Battle, path: string): Promise<void> {
   });
 }
 
-/** Clients that ask for the same and never read; whoever is cut comes again. */
-export async function neverRead(battle: Battle): Promise<void> {
-  const paths = largest(battle);
-  await battle.clients(DEAF, async (_agent, client, turn) => {
+/** Clients that do not read what they ask for. One that is cut comes again. */
+const askUnread = (battle: Battle, clients: number, requests: readonly string[], bytes?: number) =>
+  battle.clients(clients, async (_agent, client, turn) => {
     if (turn > 0) {
       battle.report.answers['cut'] = (battle.report.answers['cut'] ?? 0) + 1;
       await battle.pause(100);
     }
-    await deaf(battle, paths[client % paths.length]!);
+    await deaf(battle, requests[client % requests.length]!, bytes);
   });
+
+/** Clients that ask for the same and never read. */
+export async function neverRead(battle: Battle): Promise<void> {
+  const gets = largest(battle).map((path) => asText(`GET ${path}`, jsonHeaders(battle.prey.key)));
+  await askUnread(battle, DEAF, gets);
+}
+
+/** Clients that change an agent and repeat a run, and hardly read the large responses. */
+export async function hardlyRead(battle: Battle): Promise<void> {
+  const { call, prey } = battle;
+  const large = { name: 'A', instruction: '\u0001'.repeat(163_000), model: 'quick' };
+  const created = await call({ method: 'POST', path: '/v1/agents', body: JSON.stringify(large) });
+  const id = /"agent_id":"(\w+)"/.exec(created?.head ?? '')?.[1];
+  const headers = jsonHeaders(prey.key);
+  const run = `POST /v1/agents/${prey.agents.large}/run`;
+  const requests = [
+    asText(`PATCH /v1/agents/${id}`, headers, '{}'),
+    asText(run, { ...headers, 'idempotency-key': 'again' }, '{"input":"160000"}'),
+  ];
+  // The connection itself takes the first responses.
+  await askUnread(
+    battle,
+    DEAF,
+    requests.map((request) => request.repeat(4)),
+    512,
+  );
 }
 
 const LETTERS = '0123456789abcdefghjkmnpqrstvwxyz';
