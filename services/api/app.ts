@@ -16,7 +16,7 @@ import { compressResponses } from './http/middleware/compressed.ts';
 import { answerErrors, createPathSuggestion } from './http/middleware/errors.ts';
 import { securityHeaders } from './http/middleware/headers.ts';
 import { requestId } from './http/middleware/requestId.ts';
-import { requireHost } from './http/requestHeaders.ts';
+import { ignoreLongAccept, requireHost } from './http/requestHeaders.ts';
 import { presentHealth } from './health/presenter.ts';
 import { createRouter } from './http/router.ts';
 import { apiFeatures, errorPresenter, routes } from './features.ts';
@@ -37,6 +37,7 @@ function createBaseApp(
   app.use(accessLog(logger, metrics));
   app.use(closeWhenStopping(availability));
   app.use(closeUnreadBodies);
+  app.use(ignoreLongAccept);
   if (corsOrigins !== undefined) app.use(cors(corsOrigins));
   app.use(disconnectSlowClients({ logger, ...responseMemory }));
   app.use(compressResponses(responseMemory));
