@@ -7,7 +7,8 @@ import { Type } from 'typebox';
 import type { RouteContext } from '../../../../../services/api/context.ts';
 import { answerErrors } from '../../../../../services/api/http/middleware/errors.ts';
 import { createResponseMemory } from '../../../../../services/api/http/responses/responseMemory.ts';
-import { defineRoute } from '../../../../../services/api/http/route.ts';
+import { defineRoute, type Route } from '../../../../../services/api/http/route.ts';
+import { agentsFeature } from '../../../../../services/api/agents/routes.ts';
 import { createRouter } from '../../../../../services/api/http/router.ts';
 import { errorPresenter } from '../../../../../services/api/features.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
@@ -18,7 +19,7 @@ import { eventually } from '../../../../support/processes/operator.ts';
 const LOGGER = createLogger('silent');
 
 /** Serves a PUT that answers `bytes`, with `4 * MIB` for responses. */
-async function serve(bytes: number) {
+async function serve(bytes: number, other?: Route) {
   const memory = memoryFor('answers', 4 * MIB);
   const responseMemory = createResponseMemory(memory, 50);
   const used: number[] = [];
@@ -52,7 +53,7 @@ async function serve(bytes: number) {
     await next();
     heldAtEnd.push(memory.usage('answers').used);
   });
-  for (const middleware of createRouter(api, [route])) app.use(middleware);
+  for (const middleware of createRouter(api, [other ?? route])) app.use(middleware);
   const handle = app.callback();
   const server = createServer((request, response) => void handle(request, response));
   await once(server.listen(0, '127.0.0.1'), 'listening');
@@ -62,6 +63,7 @@ async function serve(bytes: number) {
     responseMemory,
     used,
     heldAtEnd,
+    url: `http://127.0.0.1:${port}`,
     put: () => fetch(`http://127.0.0.1:${port}/thing`, { method: 'PUT' }),
     [Symbol.dispose]() {
       server.close();
@@ -93,4 +95,18 @@ test('the memory of a response is held until it is sent, and what it does not ne
     () => Promise.resolve(service.memory.usage('answers').used),
     (used) => used === 0,
   );
+});
+
+test.each(['replaceAgent', 'changeAgent'])('%s waits for memory before it reads', async (name) => {
+  const route = agentsFeature.routes.find(({ operationId }) => operationId === name)!;
+  using service = await serve(0, { ...route, access: 'open' });
+  const body = JSON.stringify({ name: 'A', instruction: 'Be brief.', model: 'offline-echo' });
+  const headers = { 'content-type': 'application/json' };
+  const method = route.method.toUpperCase();
+  const send = () => fetch(`${service.url}/v1/agents/agent_1`, { method, headers, body });
+  const held = [1, 2].map(() => service.responseMemory.tryAcquire('', MIB)!);
+  expect((await send()).status).toBe(429);
+  held[0]!.release();
+  // It gets as far as the agent, which this service does not have.
+  expect((await send()).status).toBe(500);
 });
