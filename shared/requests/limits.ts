@@ -110,6 +110,10 @@ export const REQUEST_LIMITS = {
     stalledReaderMs: 20_000,
     /** The same while others wait for memory. */
     stalledReaderInTheWayMs: 5_000,
+    /** Least read in this time while they wait for memory of the client's account. */
+    slowReaderBytes: 64 * KIB,
+    /** An `Accept` or `Accept-Encoding` header that is parsed, in quadratic time. Longer ones are ignored. */
+    acceptChars: KIB,
     /** Interval between heartbeats of an event stream. */
     heartbeatMs: 15_000,
     /** Bytes of an event stream that are buffered for its client. */

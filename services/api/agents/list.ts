@@ -7,6 +7,7 @@ import { agentListCache } from './listCache.ts';
 import type { RouteContext } from '../context.ts';
 import { JSON_TYPE, setNextLink, sendJson, wantsPretty } from '../http/responses/envelope.ts';
 import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
+import type { ResponsePermit } from '../http/responses/responseMemory.ts';
 import { destroyOnError } from '../http/connection/destroyOnError.ts';
 import { renderList, PAGE_BUFFER_BYTES, renderPage } from '../http/responses/listResponse.ts';
 import type { RenderedPage, RenderOptions, ListFormat } from '../http/responses/listResponse.ts';
@@ -34,6 +35,7 @@ interface AgentListRequest {
   api: RouteContext;
   accountId: string;
   ctx: Context;
+  permit: ResponsePermit;
 }
 
 /** Reads the first chunks of a list: all of them where the list is small enough to be cached. */
@@ -56,7 +58,7 @@ async function renderAllAgents(
   listing: AgentListRequest,
   after: string | undefined,
 ): Promise<Buffer | undefined> {
-  const { api, accountId, ctx } = listing;
+  const { api, accountId, ctx, permit } = listing;
   const read = (last = after) =>
     api.readModels.listAgents(accountId, {
       limit: LIMITS.http.pageEntries,
@@ -66,7 +68,7 @@ async function renderAllAgents(
   const pieces = renderList(read, AGENT_LIST, renderOptions(listing));
   const { first, isWhole } = await readFirstChunks(pieces);
   if (isWhole) return Buffer.concat(first);
-  api.responseMemory.holdUntilSent(accountId, STREAM_BYTES, ctx.res);
+  await permit.holdUntilSent(STREAM_BYTES);
   sendJson(
     ctx,
     200,
@@ -99,12 +101,12 @@ export async function sendAgentList(
   );
   try {
     if (!answer) {
-      const rendered = await renderAgents(limit, after, { api, accountId, ctx });
+      const rendered = await renderAgents(limit, after, { api, accountId, ctx, permit });
       if (!rendered) return;
       answer = { version, ...rendered };
       cache.store(key, answer);
     }
-    responseMemory.holdUntilSent(accountId, answer.body.length, ctx.res);
+    await permit.holdUntilSent(answer.body.length);
   } finally {
     permit.release();
   }

@@ -152,6 +152,7 @@ const replaceAgentRoute = defineRoute({
   ifMatch: true,
   returnsEtag: true,
   errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
+  bufferBytes: LIMITS.http.pageBytes,
   handle: async (api, { actor, params, body }, ctx) =>
     presentChanged(ctx, await replaceAgent(api, actor, requestedChange(ctx, params), body)),
 });
@@ -187,6 +188,7 @@ const changeAgentRoute = defineRoute({
   ifMatch: true,
   returnsEtag: true,
   errors: [...CHANGE_ERROR_CODES, ...CONFIGURATION_ERROR_CODES],
+  bufferBytes: LIMITS.http.pageBytes,
   handle: async (api, { actor, params, body }, ctx) =>
     presentChanged(
       ctx,

@@ -104,7 +104,8 @@ async function sendToolList(
 ): Promise<undefined> {
   const to = { account_id, pretty: wantsPretty(ctx) };
   const pieces = renderList(() => Promise.resolve({ rows: [...rows], more: false }), TOOL_LIST, to);
-  responseMemory.holdUntilSent(account_id, 2 * SLICE_BYTES, ctx.res);
+  const permit = await responseMemory.acquire(account_id, 2 * SLICE_BYTES, ctx.res);
+  await permit.holdUntilSent(2 * SLICE_BYTES);
   const body = destroyOnError([], pieces, logger, ctx);
   sendJson(ctx, 200, Readable.from(body, { objectMode: false }));
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
+import { LIMITS } from '../../../shared/limits.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 
 /**
@@ -31,6 +32,14 @@ export function countHeaders({ rawHeaders }: IncomingMessage, name: string): num
       count += 1;
   return count;
 }
+
+/** Ignores the content negotiation of a request whose header would take long to parse. */
+export const ignoreLongAccept: Middleware = (ctx, next) => {
+  const { headers } = ctx.req;
+  for (const name of ['accept', 'accept-encoding'] as const)
+    if ((headers[name]?.length ?? 0) > LIMITS.http.acceptChars) delete headers[name];
+  return next();
+};
 
 const HOST = /^(?:\[[\w:.%~-]+\]|[\w.~!$&'()*+,;=%-]*)(?::\d*)?$/;
 

@@ -115,7 +115,7 @@ export interface Route<
   links?: Readonly<Record<string, object>>;
   /** Error codes of this operation, in addition to those of any operation. */
   errors: readonly ErrorCode[];
-  /** Response memory to acquire before the handler runs. */
+  /** Response memory to acquire before the handler runs, so that a change is made only if it is answered. */
   bufferBytes?: number;
   /** Returns the answer, or undefined where it has written the response itself. */
   handle(

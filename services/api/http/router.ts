@@ -4,11 +4,11 @@ import type { Context, Middleware } from 'koa';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import { requireScope, unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import { chatForbiddenError, requireChatAccess } from '../../../shared/chatTokens/chatAccess.ts';
 import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
+import type { ResponsePermit } from './responses/responseMemory.ts';
 import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
 import { createKeyCheck } from './access/keyRevocation.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
@@ -86,7 +86,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     const isBodyOmitted = route.bodyOptional === true && hasNoBody(ctx);
     const bodyPermit =
       checkBody && !isBodyOmitted ? admitBody(ctx, api.memory, account_id) : undefined;
-    let responsePermit: Permit | undefined;
+    let responsePermit: ResponsePermit | undefined;
     try {
       const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};
       const params = ctx['params'] as Record<string, string>;
@@ -109,9 +109,9 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       if (answer && isAllowed && !(await isAllowed())) throw unauthorizedError();
       if (answer) await sendAnswer(ctx, answer, { account_id, media: route.media });
       const length = (answer && ctx.length) ?? 0;
-      // A response to a recorded change is always sent: it does not wait for memory.
       if (length > LIMITS.http.smallAnswerBytes)
-        api.responseMemory.holdUntilSent(account_id, length, ctx.res);
+        await (responsePermit?.holdUntilSent(length) ??
+          api.responseMemory.holdUntilSent(account_id, length, ctx.res));
     } finally {
       responsePermit?.release();
       bodyPermit?.release();

@@ -145,6 +145,7 @@ const runAgentRoute = defineRoute({
   handle: async (api, { actor, params, body, claim }, ctx) => {
     const input = { agent_id: params['agentId']!, ...body, claim };
     if (prefersSse(ctx)) return runSse(api, actor, input, ctx);
+    await api.responseMemory.waitForRoom(actor.account_id, ctx.res);
     if (prefersAsync(ctx)) return respondAsync(api, actor, input, ctx);
     return { data: await runAgent(api, actor, input) };
   },

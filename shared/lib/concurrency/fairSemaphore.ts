@@ -31,6 +31,12 @@ export interface FairSemaphore extends BoundedResource {
   /** The most bytes that one request can count: half of an account's share or own limit. */
   largestRequest(ownLimit?: Capacity): number;
   hasWaiters(): boolean;
+  /** True if requests wait for bytes that the account may hold: its own, or any for lack of free ones. */
+  isInTheWay(account_id: string): boolean;
+  /** True if the account has more bytes than its share of what the others leave free. */
+  exceedsShare(account_id: string): boolean;
+  /** True if the request would not have to wait, apart from earlier ones of its account. */
+  hasRoomFor(request: PermitRequest): boolean;
 }
 
 /**
@@ -162,6 +168,9 @@ export function createFairSemaphore(
     activeCount: pool.activeCount,
     largestRequest: pool.largestRequest,
     hasWaiters: () => waiting.size > 0,
+    isInTheWay: (account_id) => reservedBytes > 0 || waiting.has(account_id),
+    exceedsShare: pool.exceedsShare,
+    hasRoomFor: (request) => findExhaustedScope(countedRequest(request)) === undefined,
     usage: () => ({ ...pool.usage(), waiting: waitingCount() }),
   });
 }

@@ -39,6 +39,20 @@ async function answerTo(bytes: string | Buffer): Promise<Reply> {
   return reply!;
 }
 
+test('a header Accept that would take long to parse is ignored', async () => {
+  const accept = `text/event-stream${','.repeat(LIMITS.http.acceptChars)}`;
+  const headers = [KEY, JSON_TYPE, ['accept', accept]] as const;
+  const run = rawRequest(`POST /v1/agents/${agent}/run`, headers, JSON.stringify({ input: 'Hi.' }));
+  const [reply] = await exchange(service.url, run);
+  expect([reply?.status, reply?.headers.get('content-type')]).toEqual([
+    200,
+    'application/json; charset=utf-8',
+  ]);
+  const encodings = ['accept-encoding', `gzip${','.repeat(LIMITS.http.acceptChars)}`] as const;
+  const [plain] = await exchange(service.url, rawRequest('GET /openapi.json', [encodings]));
+  expect([plain?.status, plain?.headers.get('content-encoding')]).toEqual([200, null]);
+});
+
 describe('a path', () => {
   test.each([
     '/',

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
+import { createUnregisteredPool } from '../../../../shared/lib/concurrency/capacity.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { resolvesWithin } from '../../../../shared/lib/time/resolvesWithin.ts';
 import { lingeringClose } from '../connection/lingeringClose.ts';
@@ -20,27 +21,26 @@ async function arrivesShortly(request: IncomingMessage): Promise<boolean> {
   return request.complete;
 }
 
-/** Large bodies that are being read and discarded. */
-let discarding = 0;
+/** Large bodies that are being read and discarded, in shares of the accounts. */
+const discarded = createUnregisteredPool({ permits: LIMITS.http.discarded, bytes: Infinity });
+
+/** The account of a request; one for all that are refused before it is known. */
+const accountOf = ({ state }: Context): string => (state['account_id'] as string | undefined) ?? '';
 
 /**
  * Reads and discards the body, since many clients read their response only after sending all of it.
  * The number of large bodies is limited, because reading is most of the cost of a rejected request.
  * Returns false over that limit, after reading one chunk.
  */
-function discard(request: IncomingMessage): boolean {
+function discard(request: IncomingMessage, account_id: string): boolean {
   if (isLarge(request)) {
-    if (discarding >= LIMITS.http.discarded) {
+    const ofAccount = { account_id, bytes: 0 };
+    if (discarded.exhaustedScope(ofAccount) !== undefined) {
       // After a manual read, Node does not read the rest by itself.
       request.read();
       return false;
     }
-    discarding += 1;
-    let isReleased = false;
-    const release = (): void => {
-      if (!isReleased) discarding -= 1;
-      isReleased = true;
-    };
+    const { release } = discarded.acquire(ofAccount);
     // A request emits no `close` for its connection after its response was sent.
     request.once('end', release);
     request.socket.once('close', release);
@@ -54,7 +54,7 @@ export const closeUnreadBodies: Middleware = async (ctx, next) => {
   await next();
   const { req } = ctx;
   if (req.complete || !announcesBody(req)) return;
-  const isRead = discard(req);
+  const isRead = discard(req, accountOf(ctx));
   if (await arrivesShortly(req)) return;
   ctx.set('connection', 'close');
   req.socket.destroySoon = () => {

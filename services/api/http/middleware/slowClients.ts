@@ -19,29 +19,37 @@ function countReceivedBytes(socket: Socket): number {
 
 interface ClientProgress {
   received: number;
-  /** When it last received bytes, or had none to receive. */
+  /** When it had received so many bytes, or had none to receive. */
   since: number;
+  /** The state of its latest request, with its account once that is known. */
+  state: { account_id?: string };
 }
 
 interface SlowClientOptions {
   logger: Logger;
   /** True while other responses wait, or soon would, for the memory of so many unsent bytes. */
   isScarce: (unsent: number) => boolean;
+  /** True while responses wait for memory that the account may hold. */
+  isInTheWay: (account_id: string) => boolean;
   checkEveryMs?: number;
   stalledMs?: number;
   stalledWhenScarceMs?: number;
+  slowReaderBytes?: number;
 }
 
 /**
- * Cuts connections whose clients stopped reading their response. One timer checks all connections, so
- * that requests cost nothing.
+ * Cuts connections whose clients stopped reading their response, or read it too slowly while responses
+ * wait for the memory of their account. One timer checks all connections, so that requests cost
+ * nothing.
  */
 export function disconnectSlowClients({
   logger,
   isScarce,
+  isInTheWay,
   checkEveryMs = CHECK_EVERY_MS,
   stalledMs = LIMITS.http.stalledReaderMs,
   stalledWhenScarceMs = LIMITS.http.stalledReaderInTheWayMs,
+  slowReaderBytes = LIMITS.http.slowReaderBytes,
 }: SlowClientOptions): Middleware {
   const readers = new Map<Socket, ClientProgress>();
   let timer: NodeJS.Timeout | undefined;
@@ -54,11 +62,13 @@ export function disconnectSlowClients({
     const maxStallMs = isScarce(unsent()) ? stalledWhenScarceMs : stalledMs;
     for (const [socket, reader] of readers) {
       const received = countReceivedBytes(socket);
+      const least = isInTheWay(reader.state.account_id ?? '') ? slowReaderBytes : 1;
       if (socket.destroyed) readers.delete(socket);
-      else if (socket.writableLength === 0 || received !== reader.received)
-        readers.set(socket, { received, since: now });
-      else if (now - reader.since >= maxStallMs) {
-        logger.debug({ unsent: socket.writableLength }, 'a client stopped reading its response');
+      else if (socket.writableLength === 0 || received - reader.received >= least) {
+        reader.received = received;
+        reader.since = now;
+      } else if (now - reader.since >= maxStallMs) {
+        logger.debug({ unsent: socket.writableLength }, 'a client did not read its response');
         socket.destroy();
       }
     }
@@ -69,7 +79,9 @@ export function disconnectSlowClients({
 
   return async (ctx, next) => {
     const { socket } = ctx.req;
-    if (!readers.has(socket)) readers.set(socket, { received: 0, since: performance.now() });
+    const reader = readers.get(socket);
+    if (reader) reader.state = ctx.state;
+    else readers.set(socket, { received: 0, since: performance.now(), state: ctx.state });
     timer ??= setInterval(checkReaders, checkEveryMs).unref();
     await next();
   };

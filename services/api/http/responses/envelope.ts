@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { Context } from 'koa';
+import { LIMITS } from '../../../../shared/limits.ts';
 import type { RetryAdvice, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 
 export const JSON_TYPE = 'application/json; charset=utf-8';
@@ -41,8 +42,11 @@ export function sendJson(ctx: Context, status: number, body: string | Buffer | R
   ctx.body = body;
 }
 
-export const sendData = (ctx: Context, data: unknown, status = 200): void =>
-  sendJson(ctx, status, jsonText(successEnvelope(data, status), wantsPretty(ctx)));
+/** A large text is sent as bytes, so that it is in memory once. */
+export function sendData(ctx: Context, data: unknown, status = 200): void {
+  const text = jsonText(successEnvelope(data, status), wantsPretty(ctx));
+  sendJson(ctx, status, text.length > LIMITS.http.smallAnswerBytes ? Buffer.from(text) : text);
+}
 
 /** Links the next page, as a relative reference (RFC 8288). */
 export function setNextLink(ctx: Context, cursor: string): void {

@@ -2,21 +2,49 @@ import type { ServerResponse } from 'node:http';
 import type { MemoryLedger, MemoryRequest } from '../../../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
+import { isTurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { clientDisconnectError, onResponseClosed } from '../connection/clientDisconnect.ts';
 
-/** Memory of the responses in progress, from before their rows are read until they are sent. */
+/** Memory acquired before a response is made. */
+export interface ResponsePermit extends Permit {
+  /**
+   * Keeps the memory of a response of `bytes` until it is sent. `release` has no effect from then on.
+   * Resolves when the response may be sent.
+   */
+  holdUntilSent(bytes: number): Promise<void>;
+}
+
+/**
+ * Memory of the responses in progress, from before their rows are read or their command is executed
+ * until they are sent. No account holds more than its share.
+ */
 export interface ResponseMemoryPool {
   /**
    * Waits for memory, fairly between accounts and in order within one. Small responses don't wait.
    * Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
    */
-  acquire(account_id: string, bytes: number, response: ServerResponse): Promise<Permit>;
+  acquire(account_id: string, bytes: number, response: ServerResponse): Promise<ResponsePermit>;
+  /**
+   * Waits until the account has memory for another response, before a command whose response has an
+   * unknown size. Throws as `acquire`.
+   */
+  waitForRoom(account_id: string, response: ServerResponse): Promise<void>;
   /** Acquires memory only where it is free and no response waits for it. */
   tryAcquire(account_id: string, bytes: number): Permit | undefined;
-  /** Counts the memory of a response until it is sent, without waiting, even over the limit. */
-  holdUntilSent(account_id: string, bytes: number, response: ServerResponse): void;
+  /**
+   * Counts a response whose command is executed, until it is sent. It waits for memory that the
+   * account lacks, and then replaces the account's oldest unsent response, whose connection is cut.
+   */
+  holdUntilSent(account_id: string, bytes: number, response: ServerResponse): Promise<void>;
   /** True while responses wait, or where connections have more unsent bytes than the limit. */
   isScarce(unsent: number): boolean;
+  /** True while responses wait for memory that the account may hold. */
+  isInTheWay(account_id: string): boolean;
+}
+
+interface HeldResponse {
+  response: ServerResponse;
+  permit: Permit;
 }
 
 const requestOf = (account_id: string, bytes: number): MemoryRequest => ({
@@ -25,31 +53,111 @@ const requestOf = (account_id: string, bytes: number): MemoryRequest => ({
   bytes,
 });
 
+/** Large responses by account, the oldest first, until they are sent. */
+function createHeldResponses(exceedsShare: (account_id: string) => boolean) {
+  const accounts = new Map<string, Set<HeldResponse>>();
+  return {
+    add(account_id: string, held: HeldResponse): void {
+      const ofAccount = accounts.get(account_id) ?? new Set();
+      accounts.set(account_id, ofAccount.add(held));
+      onResponseClosed(held.response, () => {
+        held.permit.release();
+        ofAccount.delete(held);
+        if (ofAccount.size === 0 && accounts.get(account_id) === ofAccount)
+          accounts.delete(account_id);
+      });
+    },
+    /** Cuts the oldest responses of an account, except the latest, until it is within its share. */
+    cutOldest(account_id: string, latest: ServerResponse): void {
+      for (const { response, permit } of accounts.get(account_id) ?? []) {
+        if (response === latest || !exceedsShare(account_id)) return;
+        response.destroy();
+        permit.release();
+      }
+    },
+  };
+}
+
 /** The memory that the ledger grants to responses. */
 export function createResponseMemory(
   memory: MemoryLedger,
   waitMs: number = LIMITS.http.answerWaitMs,
 ): ResponseMemoryPool {
   const { limit } = memory.usage('answers');
+  const held = createHeldResponses((account_id) => memory.exceedsShare('answers', account_id));
+  /** Bytes of complete responses that wait for memory, by account. */
+  const waitingBytes = new Map<string, number>();
+
+  async function waitFor(request: MemoryRequest, response: ServerResponse): Promise<Permit> {
+    const waiting = new AbortController();
+    const { signal } = waiting;
+    const stopWatching = onResponseClosed(response, () => waiting.abort(clientDisconnectError()));
+    try {
+      return await memory.reserve(request, { waitMs, signal });
+    } finally {
+      stopWatching();
+    }
+  }
+
+  /** Waits for the memory of a complete response; undefined if that takes too long. */
+  async function waitComplete(
+    request: MemoryRequest,
+    response: ServerResponse,
+  ): Promise<Permit | undefined> {
+    const { account_id, bytes } = request;
+    const others = waitingBytes.get(account_id) ?? 0;
+    // Complete responses are in memory while they wait.
+    if (others + bytes > memory.largestRequest('answers')) return undefined;
+    waitingBytes.set(account_id, others + bytes);
+    try {
+      return await waitFor(request, response);
+    } catch (error) {
+      if (isTurnlogError(error)) return undefined;
+      throw error;
+    } finally {
+      const left = waitingBytes.get(account_id)! - bytes;
+      if (left > 0) waitingBytes.set(account_id, left);
+      else waitingBytes.delete(account_id);
+    }
+  }
+
+  async function holdUntilSent(
+    account_id: string,
+    bytes: number,
+    response: ServerResponse,
+  ): Promise<void> {
+    const request = requestOf(account_id, bytes);
+    const granted = memory.tryReserve(request) ?? (await waitComplete(request, response));
+    const permit = granted ?? memory.forceReserve(request);
+    held.add(account_id, { response, permit });
+    if (!granted) held.cutOldest(account_id, response);
+  }
+
   return {
     async acquire(account_id, requested, response) {
       const request = requestOf(account_id, requested);
-      if (requested <= LIMITS.http.smallAnswerBytes) return memory.forceReserve(request);
-      const permit = memory.tryReserve(request);
-      if (permit) return permit;
-      const waiting = new AbortController();
-      const { signal } = waiting;
-      const stopWatching = onResponseClosed(response, () => waiting.abort(clientDisconnectError()));
-      try {
-        return await memory.reserve(request, { waitMs, signal });
-      } finally {
-        stopWatching();
-      }
+      const isSmall = requested <= LIMITS.http.smallAnswerBytes;
+      const free = isSmall ? memory.forceReserve(request) : memory.tryReserve(request);
+      const permit = free ?? (await waitFor(request, response));
+      let isHeld = false;
+      return {
+        ...permit,
+        release: () => void (isHeld || permit.release()),
+        async holdUntilSent(bytes) {
+          isHeld = true;
+          if (permit.resize(bytes)) return held.add(account_id, { response, permit });
+          permit.release();
+          await holdUntilSent(account_id, bytes, response);
+        },
+      };
+    },
+    async waitForRoom(account_id, response) {
+      const request = requestOf(account_id, 2 * LIMITS.http.smallAnswerBytes);
+      if (!memory.hasRoomFor(request)) (await waitFor(request, response)).release();
     },
     tryAcquire: (account_id, requested) => memory.tryReserve(requestOf(account_id, requested)),
-    holdUntilSent: (account_id, held, response) => {
-      onResponseClosed(response, memory.forceReserve(requestOf(account_id, held)).release);
-    },
+    holdUntilSent,
     isScarce: (unsent) => memory.hasWaiters('answers') || unsent > limit,
+    isInTheWay: (account_id) => memory.isInTheWay('answers', account_id),
   };
 }

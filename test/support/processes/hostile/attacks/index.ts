@@ -9,7 +9,7 @@ import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histo
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { filterSessions, LISTED } from './lists.ts';
-import { neverRead, neverReadEvents, readLargest, varyQueries } from './reading.ts';
+import { hardlyRead, neverRead, neverReadEvents, readLargest, varyQueries } from './reading.ts';
 import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
 import { changeWebhooks, hintingProvider } from './small.ts';
@@ -34,6 +34,11 @@ const attacks = {
   deaf: {
     what: 'clients that ask for the same and never read',
     attack: neverRead,
+    meets: ['cut'],
+  },
+  unread: {
+    what: 'clients that change an agent and repeat a run, and hardly read the responses',
+    attack: hardlyRead,
     meets: ['cut'],
   },
   slow: {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { connect } from 'node:net';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import type { Battle } from '../attack.ts';
+import { jsonHeaders, type Battle } from '../attack.ts';
 import { size } from '../../../jest/size.ts';
 
 const READERS = 64;
@@ -35,21 +35,42 @@ export async function readLargest(battle: Battle): Promise<void> {
   });
 }
 
-/**
- * One connection that asks and never reads, until it is cut. To see that, it asks again, or sends an
- * empty line during a response without an end.
- */
-function deaf({ url, prey, signal }: Battle, path: string, isEndless = false): Promise<void> {
+/** The text of a request. */
+const asText = (line: string, headers: Record<string, string>, body = ''): string =>
+  [
+    `${line} HTTP/1.1`,
+    'host: x',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+    `content-length: ${body.length}`,
+    '',
+    body,
+  ].join('\r\n');
+
+interface DeafClient {
+  /** What it sends again, to see whether it was cut: the request, unless its response has no end. */
+  again?: string;
+  /** How much it reads each time, at the most. */
+  bytes?: number;
+}
+
+/** One connection that asks, and reads nothing or some bytes a second, until it is cut. */
+function deaf(
+  { url, signal }: Battle,
+  request: string,
+  { again = request, bytes = 0 }: DeafClient = {},
+): Promise<void> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
-    const ask = (): void =>
-      void socket.write(`GET ${path} HTTP/1.1\r\nhost: x\r\nx-api-key: ${prey.key}\r\n\r\n`);
-    const askAgain = isEndless ? (): void => void socket.write('\r\n') : ask;
-    const timer = setInterval(askAgain, ASK_AGAIN_MS);
+    if (bytes > 0) socket.pause();
+    const send = (text: string): void => {
+      socket.write(text);
+      if (bytes > 0) socket.read(bytes);
+    };
+    const timer = setInterval(send, ASK_AGAIN_MS, again);
     const end = (): void => void socket.destroy();
     signal.addEventListener('abort', end, { once: true });
-    socket.on('connect', ask);
+    socket.on('connect', () => send(request));
     socket.on('error', () => undefined);
     socket.on('close', () => {
       clearInterval(timer);
@@ -65,13 +86,42 @@ async function countCut({ report, pause }: Battle): Promise<void> {
   await pause(100);
 }
 
-/** Clients that ask for the same and never read; whoever is cut comes again. */
-export async function neverRead(battle: Battle): Promise<void> {
-  const paths = largest(battle);
-  await battle.clients(DEAF, async (_agent, client, turn) => {
+/** Clients that do not read what they ask for. One that is cut comes again. */
+const askUnread = (battle: Battle, requests: readonly string[], bytes?: number) =>
+  battle.clients(DEAF, async (_agent, client, turn) => {
     if (turn > 0) await countCut(battle);
-    await deaf(battle, paths[client % paths.length]!);
+    await deaf(battle, requests[client % requests.length]!, bytes === undefined ? {} : { bytes });
   });
+
+const getText = ({ prey }: Battle, path: string): string =>
+  asText(`GET ${path}`, jsonHeaders(prey.key));
+
+/** Clients that ask for the same and never read. */
+export async function neverRead(battle: Battle): Promise<void> {
+  await askUnread(
+    battle,
+    largest(battle).map((path) => getText(battle, path)),
+  );
+}
+
+/** Clients that change an agent and repeat a run, and hardly read the large responses. */
+export async function hardlyRead(battle: Battle): Promise<void> {
+  const { call, prey } = battle;
+  const large = { name: 'A', instruction: '\u0001'.repeat(163_000), model: 'quick' };
+  const created = await call({ method: 'POST', path: '/v1/agents', body: JSON.stringify(large) });
+  const id = /"agent_id":"(\w+)"/.exec(created?.head ?? '')?.[1];
+  const headers = jsonHeaders(prey.key);
+  const run = `POST /v1/agents/${prey.agents.large}/run`;
+  const requests = [
+    asText(`PATCH /v1/agents/${id}`, headers, '{}'),
+    asText(run, { ...headers, 'idempotency-key': 'again' }, '{"input":"160000"}'),
+  ];
+  // The connection itself takes the first responses.
+  await askUnread(
+    battle,
+    requests.map((request) => request.repeat(4)),
+    512,
+  );
 }
 
 /** Large events, and clients that follow them and never read: old and new ones, and pages of both. */
@@ -90,7 +140,8 @@ export async function neverReadEvents(battle: Battle): Promise<void> {
     }
     if (turn > 0) await countCut(battle);
     const path = paths[client % paths.length]!;
-    await deaf(battle, path, !path.includes('jsonl'));
+    const again = path.includes('jsonl') ? {} : { again: '\r\n' };
+    await deaf(battle, getText(battle, path), again);
   });
 }
 

@@ -58,6 +58,33 @@ describe('the memory ledger', () => {
     expect(ledger.largestRequest('sessionReads')).toBe(250);
   });
 
+  test('tells which account has more than its share, and which is in the way of those that wait', async () => {
+    const ledger = memoryFor('answers', 1_000);
+    const request = { account_id: 'a', purpose: 'answers', bytes: 250 } as const;
+    for (let held = 0; held < 2; held += 1) ledger.reserveNow(request);
+    expect([ledger.exceedsShare('answers', 'a'), ledger.hasRoomFor(request)]).toEqual([
+      false,
+      false,
+    ]);
+    const forced = ledger.forceReserve({ ...request, bytes: 1 });
+    expect(['a', 'b'].map((id) => ledger.exceedsShare('answers', id))).toEqual([true, false]);
+    forced.release();
+    expect(ledger.exceedsShare('answers', 'a')).toBe(false);
+    const stop = new AbortController();
+    const waiting = ledger.reserve(request, { waitMs: 60_000, signal: stop.signal });
+    expect(['a', 'b'].map((id) => ledger.isInTheWay('answers', id))).toEqual([true, false]);
+    for (const account_id of ['b', 'c', 'd', 'e'])
+      ledger.forceReserve({ ...request, account_id, bytes: 200 });
+    const ofOther = ledger.reserve(
+      { ...request, account_id: 'f' },
+      { waitMs: 60_000, signal: stop.signal },
+    );
+    expect(['a', 'b'].map((id) => ledger.isInTheWay('answers', id))).toEqual([true, true]);
+    stop.abort(new Error('stopped'));
+    await expect(waiting).rejects.toThrow('stopped');
+    await expect(ofOther).rejects.toThrow('stopped');
+  });
+
   describe('the session cache', () => {
     /** A ledger of 1,000 bytes for prompts, with a cache of 400. */
     function withCache(isFixed = false) {

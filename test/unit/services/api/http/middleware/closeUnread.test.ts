@@ -7,27 +7,36 @@ import { closeUnreadBodies } from '../../../../../../services/api/http/middlewar
 import { LIMITS } from '../../../../../../shared/limits.ts';
 
 /** A request that has been refused, and whose body is still to come. */
-async function refused(headers: Record<string, string>): Promise<IncomingMessage> {
+async function refused(
+  headers: Record<string, string>,
+  account_id?: string,
+): Promise<IncomingMessage> {
   const req = new IncomingMessage(new Socket());
   req.headers = headers;
-  const ctx = { req, set: () => undefined } as unknown as Context;
+  const ctx = { req, state: { account_id }, set: () => undefined } as unknown as Context;
   await closeUnreadBodies(ctx, () => Promise.resolve());
   return req;
 }
+
+/** An account that is alone has half. */
+const SHARE = LIMITS.http.discarded / 2;
 
 const isRead = (request: IncomingMessage): boolean => request.readableFlowing === true;
 
 test('of large bodies whose requests are refused only so many are read at a time', async () => {
   const all: IncomingMessage[] = [];
-  const next = async (headers: Record<string, string>): Promise<boolean> => {
-    all.push(await refused(headers));
+  const next = async (headers: Record<string, string>, account?: string): Promise<boolean> => {
+    all.push(await refused(headers, account));
     return isRead(all.at(-1)!);
   };
   const large = { 'content-length': '500000' };
-  for (let count = 0; count < LIMITS.http.discarded; count += 1)
+  for (let count = 0; count < SHARE; count += 1)
     expect(await next(count % 2 === 0 ? large : { 'transfer-encoding': 'chunked' })).toBe(true);
   expect(await next(large)).toBe(false);
   expect(await next({ 'transfer-encoding': 'chunked' })).toBe(false);
+  expect(await next(large, 'acct_2')).toBe(true);
+  all.pop()!.socket.destroy();
+  await setImmediate();
   // What is small, or is sent only when it is asked for, costs nothing.
   expect(await next({ 'content-length': '10', expect: '100-continue' })).toBe(true);
 
@@ -44,8 +53,7 @@ test('of large bodies whose requests are refused only so many are read at a time
   expect(await next(large)).toBe(false);
   for (const { socket } of all) socket.destroy();
   await setImmediate();
-  for (let count = 0; count < LIMITS.http.discarded; count += 1)
-    expect(await next(large)).toBe(true);
+  for (let count = 0; count < SHARE; count += 1) expect(await next(large)).toBe(true);
   expect(await next(large)).toBe(false);
   for (const { socket } of all) socket.destroy();
 });

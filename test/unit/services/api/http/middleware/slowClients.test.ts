@@ -21,13 +21,23 @@ async function serve(
   stalledMs: number,
   stalledWhenScarceMs: number,
   isScarce = () => false,
+  isInTheWay: (account_id: string) => boolean = () => false,
 ): Promise<void> {
   const app = new Koa();
   const logger = createLogger('silent');
   app.use(
-    disconnectSlowClients({ logger, checkEveryMs: 20, stalledMs, stalledWhenScarceMs, isScarce }),
+    disconnectSlowClients({
+      logger,
+      checkEveryMs: 20,
+      stalledMs,
+      stalledWhenScarceMs,
+      slowReaderBytes: 16 * MIB,
+      isScarce,
+      isInTheWay,
+    }),
   );
   app.use(async (ctx) => {
+    ctx.state['account_id'] = ctx.get('account');
     if (ctx.path === '/slow') await setTimeout(500);
     ctx.body = ctx.path === '/slow' ? 'done' : body;
   });
@@ -35,11 +45,11 @@ async function serve(
   await once(server, 'listening');
 }
 
-async function ask(path: string): Promise<Socket> {
+async function ask(path: string, account = 'a'): Promise<Socket> {
   const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
   sockets.push(socket);
   socket.on('error', () => undefined);
-  socket.pause().write(`GET ${path} HTTP/1.1\r\nhost: x\r\n\r\n`);
+  socket.pause().write(`GET ${path} HTTP/1.1\r\nhost: x\r\naccount: ${account}\r\n\r\n`);
   await once(server, 'request');
   return socket;
 }
@@ -65,9 +75,8 @@ test('cuts it sooner while others wait', async () => {
   expect([ms > 250, ms < 4_000]).toEqual([true, true]);
 });
 
-test('leaves a client alone that takes little at a time, though the answer is one write', async () => {
-  await serve(3_000, 3_000);
-  const socket = await ask('/');
+/** Takes some of the answer now and then, until the connection is closed. Resolves with the bytes. */
+async function takeLittle(socket: Socket): Promise<number> {
   let taken = 0;
   // Ends the round when the kernel had all that it holds; a closed connection ends it as well.
   for (let round = 0; round < 8; round += 1) {
@@ -79,7 +88,26 @@ test('leaves a client alone that takes little at a time, though the answer is on
     }
     await setTimeout(300);
   }
-  expect([await open(), taken]).toEqual([1, expect.any(Number)]);
+  return taken;
+}
+
+test('leaves a client alone that takes little at a time, though the answer is one write', async () => {
+  await serve(3_000, 3_000);
+  const socket = await ask('/');
+  expect([await takeLittle(socket), await open()]).toEqual([expect.any(Number), 1]);
+});
+
+test('cuts a client that takes little at a time while its account is in the way of others', async () => {
+  await serve(
+    600_000,
+    1_000,
+    () => true,
+    (account_id) => account_id === 'greedy',
+  );
+  const [slow, greedy] = [await ask('/'), await ask('/', 'greedy')];
+  const taken = await Promise.all([takeLittle(greedy), takeLittle(slow)]);
+  expect(await open()).toBe(1);
+  expect(taken[0]).toBeLessThan(taken[1]);
 });
 
 test('leaves a client alone that waits for its answer', async () => {

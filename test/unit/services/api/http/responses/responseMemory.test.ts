@@ -84,12 +84,77 @@ test('a small answer never waits', async () => {
   expect(room.tryAcquire('c', MIB)).toBeUndefined();
 });
 
-test('what an answer holds is free once it is sent, and once its client has left', () => {
+const LARGE = MIB / 2;
+/** A response that records whether its connection was cut. */
+function cuttable() {
+  const made = Object.assign(response(), { destroyed: false });
+  return Object.assign(made, { destroy: () => void (made.destroyed = true) });
+}
+
+test('what an answer holds is free once it is sent, and once its client has left', async () => {
   const room = createResponseMemory(memoryFor('answers', 4 * MIB));
   const sent = response();
-  room.holdUntilSent('a', 2 * MIB, sent);
+  await room.holdUntilSent('a', MIB, sent);
+  await room.holdUntilSent('a', MIB, response());
   expect(room.tryAcquire('a', MIB)).toBeUndefined();
   sent.emit('close');
-  room.holdUntilSent('a', 2 * MIB, response(true));
+  await room.holdUntilSent('a', MIB, response(true));
   expect(room.tryAcquire('a', MIB)).toBeDefined();
+});
+
+test('what was acquired before a command is held until the answer is sent', async () => {
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB));
+  const sent = response();
+  const permit = await room.acquire('a', MIB, sent);
+  await permit.holdUntilSent(LARGE);
+  permit.release();
+  expect(room.tryAcquire('a', MIB)).toBeDefined();
+  expect(room.tryAcquire('a', LARGE + 1)).toBeUndefined();
+  sent.emit('close');
+  expect(room.tryAcquire('a', LARGE)).toBeDefined();
+});
+
+test('an account that has no memory left for an answer starts no command', async () => {
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB), 50);
+  await room.waitForRoom('a', response());
+  const [first] = [response(), response()];
+  await room.holdUntilSent('a', MIB, first);
+  await room.holdUntilSent('a', MIB, response());
+  await expect(room.waitForRoom('a', response())).rejects.toMatchObject({ code: 'rate_limited' });
+  await room.waitForRoom('b', response());
+  const waiting = room.waitForRoom('a', response());
+  first.emit('close');
+  await waiting;
+});
+
+test('the answer to a change waits for memory of its account, and is sent at any rate', async () => {
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB), 50);
+  const held = [cuttable(), cuttable()];
+  for (const one of held) await room.holdUntilSent('a', MIB, one);
+  const waiting = room.holdUntilSent('a', MIB, response());
+  await setImmediate();
+  expect([room.isInTheWay('a'), room.isInTheWay('b')]).toEqual([true, false]);
+  held[1]!.emit('close');
+  await waiting;
+  expect(held.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+  // None is sent in time: the oldest makes room.
+  const latest = cuttable();
+  await room.holdUntilSent('a', MIB, latest);
+  expect([held[0]!.destroyed, latest.destroyed]).toEqual([true, false]);
+});
+
+test('answers that wait are in memory: beyond half of a share, they cut older ones at once', async () => {
+  const memory = memoryFor('answers', 4 * MIB);
+  const room = createResponseMemory(memory, LONG_MS);
+  const others = cuttable();
+  await room.holdUntilSent('b', LARGE, others);
+  const answers = Array.from({ length: 40 }, cuttable);
+  for (const one of answers) void room.holdUntilSent('a', LARGE, one);
+  await setImmediate();
+  expect(answers.filter(({ destroyed }) => destroyed).length).toBeGreaterThan(30);
+  expect(answers.at(-1)!.destroyed).toBe(false);
+  expect(others.destroyed).toBe(false);
+  expect(memory.usage('answers').used).toBeLessThanOrEqual(2 * MIB + LARGE);
+  expect(room.tryAcquire('b', LARGE)).toBeDefined();
+  for (const one of answers) one.emit('close');
 });

@@ -31,7 +31,13 @@ async function serve(
   app.use(startEventStreams).use(outer);
   const logger = createLogger('silent');
   app.use(
-    disconnectSlowClients({ logger, isScarce: () => false, checkEveryMs: 20, stalledMs: 300 }),
+    disconnectSlowClients({
+      logger,
+      isScarce: () => false,
+      isInTheWay: () => false,
+      checkEveryMs: 20,
+      stalledMs: 300,
+    }),
   );
   app.use(async (ctx) => sendEventStream(ctx, async () => true, events, heartbeatMs));
   server = app.listen(0, '127.0.0.1');

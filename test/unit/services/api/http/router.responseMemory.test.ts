@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, test } from '@jest/globals';
+import Koa from 'koa';
+import { Type } from 'typebox';
+import type { RouteContext } from '../../../../../services/api/context.ts';
+import { answerErrors } from '../../../../../services/api/http/middleware/errors.ts';
+import { createResponseMemory } from '../../../../../services/api/http/responses/responseMemory.ts';
+import { defineRoute, type Route } from '../../../../../services/api/http/route.ts';
+import { agentsFeature } from '../../../../../services/api/agents/routes.ts';
+import { createRouter } from '../../../../../services/api/http/router.ts';
+import { errorPresenter } from '../../../../../services/api/features.ts';
+import { createLogger } from '../../../../../shared/lib/logger.ts';
+import { KIB, MIB } from '../../../../../shared/lib/units.ts';
+import { memoryFor } from '../../../../support/builders/memory.ts';
+import { eventually } from '../../../../support/processes/operator.ts';
+
+const LOGGER = createLogger('silent');
+
+/** Serves a PUT that answers `bytes`, with `4 * MIB` for responses. */
+async function serve(bytes: number, other?: Route) {
+  const memory = memoryFor('answers', 4 * MIB);
+  const responseMemory = createResponseMemory(memory, 50);
+  const used: number[] = [];
+  const route = defineRoute({
+    method: 'put',
+    path: '/thing',
+    operationId: 'putThing',
+    summary: 'Changes it',
+    access: 'open',
+    query: Type.Object({}),
+    data: Type.Unknown(),
+    errors: [],
+    bufferBytes: MIB,
+    handle: () => {
+      used.push(memory.usage('answers').used);
+      return Promise.resolve({ data: 'x'.repeat(bytes) });
+    },
+  });
+  const api = {
+    logger: LOGGER,
+    memory,
+    responseMemory,
+    availability: () => 'up',
+    limits: { storeWaitMs: 5_000 },
+  } as unknown as RouteContext;
+  /** What was held when the handlers had run, before the response was written. */
+  const heldAtEnd: number[] = [];
+  const app = new Koa();
+  app.use(answerErrors(LOGGER, errorPresenter));
+  app.use(async (_ctx, next) => {
+    await next();
+    heldAtEnd.push(memory.usage('answers').used);
+  });
+  for (const middleware of createRouter(api, [other ?? route])) app.use(middleware);
+  const handle = app.callback();
+  const server = createServer((request, response) => void handle(request, response));
+  await once(server.listen(0, '127.0.0.1'), 'listening');
+  const { port } = server.address() as AddressInfo;
+  return {
+    memory,
+    responseMemory,
+    used,
+    heldAtEnd,
+    url: `http://127.0.0.1:${port}`,
+    put: () => fetch(`http://127.0.0.1:${port}/thing`, { method: 'PUT' }),
+    [Symbol.dispose]() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}
+
+test('a change is made only once there is memory for its response', async () => {
+  using service = await serve(16);
+  const held = [1, 2].map(() => service.responseMemory.tryAcquire('', MIB)!);
+  const refused = await service.put();
+  expect([refused.status, await refused.json(), service.used]).toEqual([
+    429,
+    expect.objectContaining({ code: 'rate_limited', retry: 'same_key' }),
+    [],
+  ]);
+  held[0]!.release();
+  expect([(await service.put()).status, service.used]).toEqual([200, [2 * MIB]]);
+  held[1]!.release();
+});
+
+test('the memory of a response is held until it is sent, and what it does not need is free', async () => {
+  const bytes = 512 * KIB;
+  using service = await serve(bytes);
+  await (await service.put()).text();
+  expect(service.heldAtEnd).toEqual([bytes + '{"success":true,"data":"","status":200}'.length]);
+  await eventually(
+    () => Promise.resolve(service.memory.usage('answers').used),
+    (used) => used === 0,
+  );
+});
+
+test.each(['replaceAgent', 'changeAgent'])('%s waits for memory before it reads', async (name) => {
+  const route = agentsFeature.routes.find(({ operationId }) => operationId === name)!;
+  using service = await serve(0, { ...route, access: 'open' });
+  const body = JSON.stringify({ name: 'A', instruction: 'Be brief.', model: 'offline-echo' });
+  const headers = { 'content-type': 'application/json' };
+  const method = route.method.toUpperCase();
+  const send = () => fetch(`${service.url}/v1/agents/agent_1`, { method, headers, body });
+  const held = [1, 2].map(() => service.responseMemory.tryAcquire('', MIB)!);
+  expect((await send()).status).toBe(429);
+  held[0]!.release();
+  // It gets as far as the agent, which this service does not have.
+  expect((await send()).status).toBe(500);
+});
