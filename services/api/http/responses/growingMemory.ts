@@ -13,8 +13,9 @@ class ReadNeedsMemory extends Error {
 
 /**
  * Reads within memory for a response. `grow` reserves the bytes that the read needs in all, of which
- * half of the account's share is counted at most. A read that has to wait for memory
- * ends, so that it holds none meanwhile, and starts again with twice as much.
+ * at most half of the account's share is counted. A read that has to wait for memory ends, so that it
+ * holds none meanwhile, and starts again with twice as much. Throws `rate_limited` or `overloaded`
+ * on a timeout or a disconnect.
  */
 export async function readWithinGrowingMemory<Result>(
   { memory, responseMemory }: Pick<RouteContext, 'memory' | 'responseMemory'>,
