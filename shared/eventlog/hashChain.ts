@@ -10,11 +10,22 @@ export const GENESIS_HASH = '0'.repeat(64);
 
 export const sha256 = (text: string): string => digest('sha256', text, 'hex');
 
-/** The SHA-256 in hex of the canonical JSON of a plain object, taken in slices for the account. */
-export async function sha256OfJson(value: object, accountId: string): Promise<string> {
+/** The length and the SHA-256 in hex of the canonical JSON of a plain object. */
+interface JsonDigest {
+  sha256: string;
+  chars: number;
+}
+
+/** The digest of the canonical JSON of a plain object, taken in slices for the account. */
+export async function digestOfJson(value: object, accountId: string): Promise<JsonDigest> {
   const hash = createHash('sha256');
-  await writeCanonicalJson(value, { accountId, write: (text) => void hash.update(text) });
-  return hash.digest('hex');
+  let chars = 0;
+  const write = (text: string): void => {
+    hash.update(text);
+    chars += text.length;
+  };
+  await writeCanonicalJson(value, { accountId, write });
+  return { sha256: hash.digest('hex'), chars };
 }
 
 /** An event whose data and metadata (without prev_hash and hash) are canonical JSON text. */

@@ -32,6 +32,11 @@ export const RUN_LIMITS = {
      */
     promptBytes: 4 * MIB,
     /**
+     * Messages of older turns.
+     * @beyond older turns omitted
+     */
+    promptMessages: 8_192,
+    /**
      * Waiting runs of all accounts. One account may have half of them.
      * @beyond 429/503
      */

@@ -5,11 +5,12 @@ import { isTurnlogError, isLogUnavailable, TurnlogError } from '../lib/errors/tu
 import { createConflictLimit } from '../eventlog/conflictLimit.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { sleep } from '../lib/time/sleep.ts';
+import { LIMITS } from '../limits.ts';
 import { renewWaitBudget } from '../lib/time/waitBudget.ts';
 import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptTurn.ts';
 import type { RunPermit } from './queueing/admissionControl.ts';
 import type { OpenRun, RunContext, RunSlice } from './context.ts';
-import { promptBytes, planPromptBudget } from './model/contextWindow.ts';
+import { promptBytes, promptMemory, planPromptBudget } from './model/contextWindow.ts';
 import { createTurnSearch } from './turnSearch.ts';
 import type { RunRequest } from './runRequest.ts';
 import {
@@ -119,12 +120,19 @@ class HistoryNeedsMemory extends Error {
   }
 }
 
+/** The memory of a prompt with these turns, as far as a run counts it. */
+const memoryOf = (
+  { largestPrompt }: RunPermit,
+  request: RunRequest,
+  turns: readonly Turn[],
+): number => Math.min(promptMemory(request, turns), largestPrompt);
+
 /**
  * Grows the memory of the run to that of its prompt with these turns. A run that has to wait for it
  * asks for twice as much, so that a long session is not loaded for each of its pages.
  */
 function reserveHistory(permit: RunPermit, request: RunRequest, turns: readonly Turn[]): void {
-  const bytes = Math.min(promptBytes(request, turns), permit.largestPrompt);
+  const bytes = memoryOf(permit, request, turns);
   if (!permit.grow(bytes)) throw new HistoryNeedsMemory(Math.min(2 * bytes, permit.largestPrompt));
 }
 
@@ -148,7 +156,11 @@ export async function startTurn(
   const { session_id, claim } = request;
   const { settings, historyTokens } = await planPromptBudget(context, request);
   const ownBytes = promptBytes(request, []);
-  const available = { tokens: historyTokens, bytes: permit.largestPrompt - ownBytes };
+  const available = {
+    tokens: historyTokens,
+    bytes: permit.largestPrompt - ownBytes,
+    messages: LIMITS.run.promptMessages,
+  };
   const bounds = {
     until: performance.now() + context.limits.waitMs,
     signal,
@@ -183,7 +195,7 @@ export async function startTurn(
       compactionTried = true;
       if (isCompacted) return 'reload';
     }
-    const bytes = promptBytes(request, loaded.history);
+    const bytes = memoryOf(permit, request, loaded.history);
     if (!permit.resize(bytes)) throw new HistoryNeedsMemory(bytes);
     // The key may have been revoked while the run waited. A replay does not need its key any more.
     const { actor } = request;

@@ -5,7 +5,7 @@ import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
 import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
-import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
+import { readWithinGrowingMemory } from '../http/responses/growingMemory.ts';
 import { wantsPretty } from '../http/responses/envelope.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -206,24 +206,14 @@ const listTurnRequestsRoute = defineRoute({
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
-    const permits: Permit[] = [];
-    const hold = async (bytes: number): Promise<void> => {
-      permits.push(
-        await api.responseMemory.acquire(account_id, MEMORY_PER_EVENT_BYTE * bytes, ctx.res),
-      );
-    };
-    try {
-      const turn = { account_id, ...parseTurnPath(params) };
+    const turn = { account_id, ...parseTurnPath(params) };
+    const rendered = await readWithinGrowingMemory(api, account_id, ctx.res, async (grow) => {
+      const hold = (bytes: number): void => grow(MEMORY_PER_EVENT_BYTE * bytes);
       const page = await readRequests(api, turn, { ...parsePageQuery(query), hold });
       await api.readAudit.record(api, actor, 'requests', sessionStream(turn.session_id));
-      const rendered = await renderPage(page, REQUEST_LIST, {
-        account_id,
-        pretty: wantsPretty(ctx),
-      });
-      return { page: () => Promise.resolve(rendered) };
-    } finally {
-      for (const permit of permits) permit.release();
-    }
+      return renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });
+    });
+    return { page: () => Promise.resolve(rendered) };
   },
 });
 

@@ -8,7 +8,7 @@ import {
   type FormedRequest,
 } from '../../sessions/turns/requestForm.ts';
 import type { Tokens } from '../../domain/schema.ts';
-import { sha256OfJson } from '../../eventlog/hashChain.ts';
+import { digestOfJson } from '../../eventlog/hashChain.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import {
   SLICE_BYTES,
@@ -141,8 +141,9 @@ export async function callModel(
   const answer = withinEvent(completion.answer);
   const duration_ms = elapsedMs(startedAt);
   await yieldForText(account_id, chars);
+  const { sha256: request_sha256 } = await digestOfJson(completion.request, account_id);
   calls.push({
-    request_sha256: await sha256OfJson(completion.request, account_id),
+    request_sha256,
     response_id: answer.response_id,
     model: answer.model,
     finish_reason: answer.finish_reason,

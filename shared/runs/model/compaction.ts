@@ -14,6 +14,7 @@ import {
   newestTurnsThatFit,
   tokensBesideSummary,
   countTurns,
+  maxMessages,
   type HistoryBudget,
 } from './contextWindow.ts';
 import { callModel } from './callModel.ts';
@@ -52,16 +53,24 @@ export interface CompactionInput {
 async function olderTurns(
   { budget }: Pick<ModelContext, 'budget'>,
   request: RunRequest,
-  { loaded, available: { tokens, bytes } }: CompactionInput,
+  { loaded, available: { tokens, bytes, messages } }: CompactionInput,
 ): Promise<readonly Turn[]> {
   const { history, turns, summaryInPrompt, whole } = loaded;
   const available =
     (summaryInPrompt && (await tokensBesideSummary(budget, tokens, request, summaryInPrompt))) ??
     tokens;
   const showsAll = whole && history.length === turns.length;
-  if (showsAll && (await countTurns(budget, request, history)) <= available * COMPACTION_THRESHOLD)
+  if (
+    showsAll &&
+    maxMessages(history) <= messages * COMPACTION_THRESHOLD &&
+    (await countTurns(budget, request, history)) <= available * COMPACTION_THRESHOLD
+  )
     return [];
-  const kept = { tokens: available * KEPT_SHARE, bytes: bytes * KEPT_SHARE };
+  const kept = {
+    tokens: available * KEPT_SHARE,
+    bytes: bytes * KEPT_SHARE,
+    messages: messages * KEPT_SHARE,
+  };
   const newestTurns = await newestTurnsThatFit(budget, kept, request, history);
   return history.slice(0, history.length - newestTurns.length);
 }

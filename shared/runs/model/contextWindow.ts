@@ -107,6 +107,22 @@ export const promptBytes = (
   history: readonly Turn[],
 ): number => bytesInRequest(agent.instruction) + bytesInRequest(input) + bytesOfTurns(history);
 
+/** The most messages of a turn: each tool call may have a round of its own. */
+const turnMessageLimit = ({ tool_calls }: Turn): number => 2 + 2 * tool_calls.length;
+
+/** The most messages of turns in a prompt. */
+export const maxMessages = (turns: readonly Turn[]): number =>
+  turns.reduce((sum, turn) => sum + turnMessageLimit(turn), 0);
+
+/** Memory of a message beside its texts: objects of the turn, of the request and of their lists. */
+const MEMORY_PER_MESSAGE = 256;
+
+/** Bytes of memory that a prompt needs: many short turns need more than their texts. */
+export const promptMemory = (
+  request: Pick<RunRequest, 'agent' | 'input'>,
+  history: readonly Turn[],
+): number => promptBytes(request, history) + MEMORY_PER_MESSAGE * maxMessages(history);
+
 /**
  * Tokens of the context window available for the prompt. The agent's output limit is fully
  * reserved.
@@ -191,6 +207,7 @@ type TurnOwner = Pick<RunRequest, 'session_id'> & {
 export interface HistoryBudget {
   tokens: number;
   bytes: number;
+  messages: number;
 }
 
 /**
@@ -198,17 +215,20 @@ export interface HistoryBudget {
  */
 export async function newestTurnsThatFit(
   budget: TokenBudget,
-  { tokens, bytes }: HistoryBudget,
+  { tokens, bytes, messages }: HistoryBudget,
   owner: TurnOwner,
   turns: readonly Turn[],
 ): Promise<Turn[]> {
   const limit = Math.min(tokens, bytes);
+  const most = maxMessages(turns);
   // No tokenizer in use produces more tokens than bytes, apart from the overhead of messages.
-  const messages = turns.reduce((sum, { tool_calls }) => sum + 2 + 2 * tool_calls.length, 0);
-  if (bytesOfTurns(turns) + messages * MESSAGE_OVERHEAD <= limit) return [...turns];
+  if (most <= messages && bytesOfTurns(turns) + most * MESSAGE_OVERHEAD <= limit) return [...turns];
   let remainingTokens = tokens;
   let remainingBytes = bytes;
+  let remainingMessages = messages;
   for (let index = turns.length - 1; index >= 0; index -= 1) {
+    remainingMessages -= turnMessageLimit(turns[index]!);
+    if (remainingMessages < 0) return turns.slice(index + 1);
     remainingBytes -= turnBytes(turns[index]!);
     if (remainingBytes < 0) return turns.slice(index + 1);
     remainingTokens -= await countTurn(budget, owner, turns[index]!);

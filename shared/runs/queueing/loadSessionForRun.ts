@@ -111,7 +111,7 @@ export interface SessionForRun extends LoadedSession {
 export async function loadSessionForRun(
   context: SessionReadContext,
   request: RequestedSession,
-  { tokens, bytes }: HistoryBudget,
+  { tokens, ...limits }: HistoryBudget,
   bounds: SessionLoadLimits,
 ): Promise<SessionForRun> {
   const { session_id } = request;
@@ -136,10 +136,10 @@ export async function loadSessionForRun(
           bounds.reserve(turns);
           if (replayed) {
             const shown = turns.filter(({ turn }) => turn >= replayed.from_turn);
-            if (bytesOfTurns(shown) > bytes) throw promptTooLargeError(bytes);
+            if (bytesOfTurns(shown) > limits.bytes) throw promptTooLargeError(limits.bytes);
             return shown;
           }
-          const left = { tokens: (await tokensAfter(summary)) ?? tokens, bytes };
+          const left = { ...limits, tokens: (await tokensAfter(summary)) ?? tokens };
           return newestTurnsThatFit(budget, left, request, turns);
         },
       ),

@@ -1,6 +1,5 @@
 import type { LRUCache } from 'lru-cache';
 import { session } from '../../sessions/decider.ts';
-import type { Turn } from '../../sessions/turns/prompt.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import {
   readFirstEvent,
@@ -10,13 +9,14 @@ import {
 import { sessionStream } from '../../eventlog/streams.ts';
 import { headAfter } from '../../eventlog/reading/wholeStream.ts';
 import {
-  completedTurns,
+  isAfter,
   loadSession,
   sessionEvents,
   type LoadedSession,
   type SelectTurns,
   findSummary,
 } from '../../sessions/history/loadSession.ts';
+import { createBackwardTurns } from '../../sessions/history/backwardTurns.ts';
 import { originsInPrompt, requireOriginsPresent } from '../../sessions/history/origins.ts';
 
 interface CachedSession extends LoadedSession {
@@ -102,9 +102,9 @@ async function applyNewEvents(
   const { events: news } = streamNews;
   const events = sessionEvents(news);
   const summary = await findSummary(source, news, cached.summary);
-  const isAfter = ({ turn }: Turn): boolean => turn > (summary?.up_to_turn ?? 0);
-  const turns = [...cached.turns, ...completedTurns(events)].filter(isAfter);
-  const whole = cached.whole || !cached.turns.every(isAfter);
+  const newTurns = createBackwardTurns().add(events);
+  const turns = [...cached.turns, ...newTurns].filter(isAfter(summary));
+  const whole = cached.whole || !cached.turns.every(isAfter(summary));
   const history = await select(turns, summary);
   if (!whole && history.length === turns.length) return undefined;
   const last = news.at(-1);

@@ -1,11 +1,11 @@
 import { session, type SessionCommand, type SessionState } from '../decider.ts';
 import { isBesideTurns, type ForkPoint, type SessionEvent } from '../events.ts';
-import { turnsFromEvents, type Summary, type Turn } from '../turns/prompt.ts';
+import type { Summary, Turn } from '../turns/prompt.ts';
 import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
+import { createBackwardTurns, oldestTurnIn } from './backwardTurns.ts';
 import { createBackwardReader } from './readBackwards.ts';
 import { headOf, NO_STREAM } from '../../eventlog/append.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import type { OpenedEvent } from '../../eventlog/encryption/openTexts.ts';
 import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream, streamId } from '../../eventlog/streams.ts';
@@ -127,21 +127,34 @@ function createEventFilter(): (event: KeptEvent) => boolean {
   };
 }
 
-/** Returns the same object for a turn each time, so that its size is measured once. */
-function createTurnCache(): (turn: Turn) => Turn {
-  const known = new Map<number, Turn>();
-  return (turn) => {
-    const earlier = known.get(turn.turn);
-    if (!earlier) known.set(turn.turn, turn);
-    return earlier ?? turn;
-  };
+/** True for an event that holds the newest summary of its session, or names it. */
+const namesSummary = ({ event: { type } }: KeptEvent): boolean =>
+  type === 'session.compacted.v1' || type === 'session.turn_started.v1';
+
+/** True for an event after which a session's state depends on no earlier one but the first. */
+const determinesState = ({ type, data }: SessionEvent): boolean =>
+  type === 'session.described.v1'
+    ? data.last_turn !== undefined
+    : 'turn' in data && type !== 'session.tool_called.v1';
+
+/**
+ * Adds an older page of a session's events to those that determine its state, all oldest first. No
+ * event is added before one that determines the state.
+ */
+function withOlderStateEvents(
+  events: readonly SessionEvent[],
+  older: readonly SessionEvent[],
+): readonly SessionEvent[] {
+  if (events.some(determinesState)) return events;
+  return [...older.slice(Math.max(0, older.findLastIndex(determinesState))), ...events];
 }
 
 /**
  * Reads a session backwards until `select` has found the turns that fit, so the cost does not grow
  * with the session. Turns that a fork shares are read from their session. Without `select`, no
- * turns are read. The state only needs the first event and the last turn. Checks the chain of what
- * is read, and that the session begins at revision 0.
+ * turns are read. The state only needs the first event and the last turn. Of each page, only its
+ * completed turns are kept, without their settings. Checks the chain of what is read, and that the
+ * session begins at revision 0.
  */
 export async function loadSession(
   source: StreamSource,
@@ -150,33 +163,42 @@ export async function loadSession(
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
   const reader = createBackwardReader(source, sessionId);
-  let tail: KeptEvent[] = [];
   const isNeeded = createEventFilter();
-  const reuse = createTurnCache();
+  const backwardTurns = createBackwardTurns();
+  let turns: Turn[] = [];
+  let stateEvents: readonly SessionEvent[] = [];
   let head = NO_STREAM;
   let summary: Summary | undefined;
-  let oldest: OpenedEvent | undefined;
+  let isSummaryKnown = false;
+  let oldestRevision: number | undefined;
+  let oldestTurn = Infinity;
   let lastEvent: KeptEvent | undefined;
   for (;;) {
     // Reads of an embedded log don't wait: a long session would keep the event loop busy.
     if (lastEvent) await yieldToEventLoop(lastEvent.recorded.metadata.account_id);
     const page = await reader.readOlder();
-    lastEvent ??= page.at(-1);
+    const newest = page.at(-1);
+    lastEvent ??= newest && { recorded: newest.recorded, event: newest.event };
     const isOwn = page[0]?.recorded.stream === stream;
-    if (isOwn) oldest = page[0]!.recorded;
-    if (!oldest || !lastEvent) return NEW_SESSION;
+    if (isOwn) oldestRevision = page[0]!.recorded.revision;
+    if (oldestRevision === undefined || !lastEvent) return NEW_SESSION;
     const last = lastEvent.recorded;
     const needed = page.toReversed().filter(isNeeded).toReversed();
-    tail = [...needed.map(({ recorded, event }) => ({ recorded, event })), ...tail];
+    const events = sessionEvents(needed);
     const { key } = isOwn && !head.key ? headAfter(NO_STREAM, page) : head;
     head = headOf(last, { ...head, key });
-    const events = sessionEvents(tail);
-    const isErased = tail.at(-1)?.event.type === 'session.erased.v1';
-    if (!isErased) summary ??= await findSummary(source, tail);
-    const turns = completedTurns(events, summary).map(reuse);
+    if (isOwn) stateEvents = withOlderStateEvents(stateEvents, events);
+    const isErased = lastEvent.event.type === 'session.erased.v1';
+    const naming = isErased || isSummaryKnown ? undefined : needed.findLast(namesSummary);
+    if (naming) {
+      summary = await findSummary(source, [naming]);
+      isSummaryKnown = true;
+    }
+    turns = [...backwardTurns.add(events).filter(isAfter(summary)), ...turns];
+    oldestTurn = Math.min(oldestTurn, oldestTurnIn(events));
     const history = isErased || !select ? [] : await select(turns, summary);
     const hasBeginning = reader.beginning() !== undefined;
-    const whole = reader.isWhole() || reachesSummary(events, summary);
+    const whole = reader.isWhole() || oldestTurn <= (summary?.up_to_turn ?? -1);
     const isEnough =
       whole ||
       isErased ||
@@ -184,14 +206,12 @@ export async function loadSession(
       history.length < turns.length;
     if (!isEnough) continue;
     const first = reader.beginning() ?? (await readFirstEvent(source, stream));
-    source.damaged.clear(stream, { from: oldest.revision, to: last.revision });
-    const ownEvents = tail.filter(({ recorded }) => recorded.stream === stream);
-    const state = sessionEvents([...(hasBeginning ? [] : [first]), ...ownEvents]).reduce(
-      session.evolve,
-      session.initialState,
-    );
+    source.damaged.clear(stream, { from: oldestRevision, to: last.revision });
     return {
-      state,
+      state: [...sessionEvents([first]), ...stateEvents].reduce(
+        session.evolve,
+        session.initialState,
+      ),
       head,
       lastEventId: last.id,
       account_id: last.metadata.account_id,
@@ -215,20 +235,11 @@ export const sessionTarget = (
   load: (source) => loadSession(source, sessionId),
 });
 
-/** True if the events reach back to turns that the summary replaces. */
-const reachesSummary = (events: readonly SessionEvent[], summary: Summary | undefined): boolean =>
-  summary !== undefined &&
-  events.some(
-    ({ type, data }) =>
-      (type === 'session.turn_started.v1' && data.turn <= summary.up_to_turn) ||
-      (type === 'session.started.v1' && (data.forked_from?.turn ?? 0) <= summary.up_to_turn),
-  );
-
-/** The completed turns in the events, without those that the summary replaces. */
-export const completedTurns = (events: readonly SessionEvent[], summary?: Summary): Turn[] =>
-  turnsFromEvents(events).filter(
-    ({ turn, output }) => output !== undefined && turn > (summary?.up_to_turn ?? 0),
-  );
+/** True for a turn that the summary does not replace. */
+export const isAfter =
+  (summary: Summary | undefined) =>
+  ({ turn }: Turn): boolean =>
+    turn > (summary?.up_to_turn ?? 0);
 
 /** The events of a session's stream. A checked stream contains no other events. */
 export const sessionEvents = (events: readonly Pick<DecodedEvent, 'event'>[]): SessionEvent[] =>

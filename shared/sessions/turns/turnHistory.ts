@@ -5,12 +5,15 @@ import {
   type SummaryReference,
   type RecordedCalls,
 } from './requests.ts';
-import { isBesideTurns, type SessionEvent } from '../events.ts';
+import type { SessionEvent } from '../events.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { streamId, sessionStream } from '../../eventlog/streams.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
-import { totalBytesOf } from '../../ports/eventStore.ts';
+import { bytesOf, totalBytesOf } from '../../ports/eventStore.ts';
 import { turnNotFound } from './turn.ts';
+import { createBackwardTurns } from '../history/backwardTurns.ts';
+import { sessionEvents } from '../history/loadSession.ts';
+import type { Turn } from './prompt.ts';
 import { createBackwardReader } from '../history/readBackwards.ts';
 import { originErasedError, sessionErasedError } from '../../erasure/errors.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
@@ -65,11 +68,12 @@ interface LocatedEvent extends SummaryLocation {
   event: SessionEvent;
 }
 
-/** Events of a session for rebuilding the requests of a turn. */
+/** What the requests of a turn are rebuilt from. */
 interface TurnHistory {
-  events: readonly SessionEvent[];
+  /** The completed turns before the turn, oldest first, back to the oldest one in its requests. */
+  turns: readonly Turn[];
   recorded: RecordedCalls;
-  /** Stored size of the events. */
+  /** Approximate size of the turns and of the turn's own events. */
   bytes: number;
   /** The summary for a reference. */
   summaryOf: (reference: SummaryReference) => { text: string } | undefined;
@@ -83,22 +87,50 @@ interface OwnTurn {
   revision: number | undefined;
 }
 
-/** The located events without those beside turns. */
-const locatedEvents = (page: readonly DecodedEvent[]): LocatedEvent[] =>
-  page.flatMap(({ recorded: { stream, revision }, event }) =>
-    isBesideTurns(event)
-      ? []
-      : [{ session_id: streamId(stream), revision, event: event as SessionEvent }],
-  );
+/** Overhead of a turn beside its texts, in bytes. */
+const TURN_OVERHEAD = 512;
 
-const eventsOf = (history: readonly LocatedEvent[]): SessionEvent[] =>
-  history.map(({ event }) => event);
+const bytesOfTurn = ({ input, output, tool_calls }: Turn): number =>
+  TURN_OVERHEAD + [input, output, tool_calls].reduce<number>((sum, part) => sum + sizeOf(part), 0);
+
+const sizeOf = (part: unknown): number =>
+  typeof part === 'string' ? Buffer.byteLength(part) : Buffer.byteLength(JSON.stringify(part));
+
+/**
+ * Collects, from pages that are read backwards, the events of a turn and the compactions right before
+ * it.
+ */
+function createOwnEvents(turn: number) {
+  const newestFirst: LocatedEvent[] = [];
+  let hasEarlierTurn = false;
+  return {
+    /** Adds an older page. Returns the stored size of what it keeps of it. */
+    add(page: readonly DecodedEvent[]): number {
+      let bytes = 0;
+      for (const { recorded, event: known, stored } of page.toReversed()) {
+        const event = known as SessionEvent;
+        const number = turnNumberOf(event);
+        hasEarlierTurn ||= number !== undefined && number < turn;
+        const isBetween = event.type === 'session.compacted.v1' && newestFirst.length > 0;
+        if (hasEarlierTurn || !(number === turn || isBetween)) continue;
+        const { stream, revision } = recorded;
+        newestFirst.push({ session_id: streamId(stream), revision, event });
+        bytes += bytesOf(stored);
+      }
+      return bytes;
+    },
+    all: (): LocatedEvent[] => newestFirst.toReversed(),
+  };
+}
 
 /** True if an event is older than a turn. */
 const isBefore = (event: SessionEvent, turn: number): boolean =>
   event.type === 'session.started.v1'
     ? (event.data.forked_from?.turn ?? 0) < turn
     : (turnNumberOf(event) ?? turn) < turn;
+
+const eventsOf = (located: readonly LocatedEvent[]): SessionEvent[] =>
+  located.map(({ event }) => event);
 
 const isAt = (a: SummaryLocation, b: SummaryLocation): boolean =>
   a.session_id === b.session_id && a.revision === b.revision;
@@ -136,28 +168,32 @@ async function findSummaries(
 }
 
 /**
- * Reads the events of a turn, and the earlier events that its requests contain, in pages. Reserves
- * memory for each page.
+ * Reads a turn, and the earlier turns that its requests contain, in pages. Only the texts of earlier
+ * turns are kept. Reserves memory for them and for the page in progress.
  */
 export async function readTurnHistory(
   source: StreamSource,
   { session_id, turn, revision }: OwnTurn,
-  reserveBytes: (bytes: number) => Promise<void>,
+  reserveBytes: (bytes: number) => void,
 ): Promise<TurnHistory> {
-  let events: LocatedEvent[] = [];
+  const ownEvents = createOwnEvents(turn);
+  const backwardTurns = createBackwardTurns();
+  let turns: Turn[] = [];
   let recorded: RecordedCalls | undefined;
   let bytes = 0;
   for await (const page of readHistoryBackwards(source, session_id, revision)) {
-    const size = totalBytesOf(page.map(({ stored }) => stored));
-    await reserveBytes(size);
-    bytes += size;
-    events = [...locatedEvents(page), ...events];
-    const sessionEvents = eventsOf(events);
-    recorded = collectRecordedCalls(sessionEvents, turn);
+    reserveBytes(bytes + totalBytesOf(page.map(({ stored }) => stored)));
+    bytes += ownEvents.add(page);
+    recorded = collectRecordedCalls(eventsOf(ownEvents.all()), turn);
+    const events = sessionEvents(page);
+    const earlier = backwardTurns.add(events).filter((older) => older.turn < turn);
+    bytes += earlier.reduce((sum, older) => sum + bytesOfTurn(older), 0);
+    turns = [...earlier, ...turns];
     const oldest = recorded ? oldestTurnOf(recorded) : turn;
-    if (sessionEvents.some((event) => isBefore(event, oldest))) break;
+    if (events.some((event) => isBefore(event, oldest))) break;
   }
   if (!recorded) throw turnNotFound();
+  const events = ownEvents.all();
   const summaryOf = await findSummaries(source, session_id, { events, recorded });
-  return { events: eventsOf(events), recorded, bytes, summaryOf };
+  return { turns, recorded, bytes, summaryOf };
 }

@@ -1,8 +1,6 @@
 import type { SessionStartedData } from '../events.ts';
 import { rebuildRequests, type RecordedCall } from './requests.ts';
-import { turnsFromEvents } from './prompt.ts';
-import { canonicalJson } from '../../eventlog/canonicalJson.ts';
-import { sha256 } from '../../eventlog/hashChain.ts';
+import { digestOfJson } from '../../eventlog/hashChain.ts';
 import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readFirstEvent } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -28,8 +26,8 @@ export interface RebuiltRequest extends RecordedCall {
 type RequestSource = TurnSource & { logger: Pick<Logger, 'warn'> };
 
 type RequestsPage = NumberedPage & {
-  /** Reserves memory for events of this size until all requests are returned. */
-  hold: (bytes: number) => Promise<void>;
+  /** Reserves memory for events of this size in all, in place of what it reserved before. */
+  hold: (bytes: number) => void;
 };
 
 /** The instruction at the start of a turn's system message. */
@@ -65,21 +63,23 @@ export async function readRequests(
       },
     );
   const history = await readTurnHistory(source, { session_id, turn, revision }, hold);
-  const { events, recorded, bytes, summaryOf } = history;
+  const { turns, recorded, bytes, summaryOf } = history;
   const sessionStart = beginning.event.data as SessionStartedData;
   const { agent_revision } = recorded.started;
   const made = rebuildRequests(recorded, {
     instruction:
       recorded.calls.length === 0 ? '' : await instructionOf(source, sessionStart, agent_revision),
-    turns: turnsFromEvents(events),
+    turns,
     summaryOf,
   });
   const breathe = (): Promise<void> => yieldForText(account_id, bytes);
-  const result = await compareRequests(made, page, breathe).catch(async (error: unknown) => {
-    if (!(error instanceof SyntaxError)) throw error;
-    const reason = `the form of the answer of turn ${turn} is no JSON`;
-    throw await reportDamage(source, sessionStream(session_id), { reason, revision: undefined });
-  });
+  const result = await compareRequests(made, { ...page, account_id }, breathe).catch(
+    async (error: unknown) => {
+      if (!(error instanceof SyntaxError)) throw error;
+      const reason = `the form of the answer of turn ${turn} is no JSON`;
+      throw await reportDamage(source, sessionStream(session_id), { reason, revision: undefined });
+    },
+  );
   const calls = result.rows.filter(({ matches }) => !matches).map(({ number }) => number);
   if (calls.length > 0)
     source.logger.warn(
@@ -92,7 +92,7 @@ export async function readRequests(
 /** A page of the requests, each compared with the hash of the sent request. */
 async function compareRequests(
   rebuilt: Iterable<RecordedCall>,
-  { after = 0, limit, bytes }: NumberedPage,
+  { after = 0, limit, bytes, account_id }: NumberedPage & { account_id: string },
   breathe: () => Promise<void>,
 ): Promise<PageOf<RebuiltRequest>> {
   const rows: RebuiltRequest[] = [];
@@ -103,10 +103,9 @@ async function compareRequests(
     if (number <= after) continue;
     if (rows.length === limit) return { rows, more: true };
     await breathe();
-    const text = canonicalJson(rebuiltCall.request);
-    used += text.length;
+    const { sha256: request_sha256, chars } = await digestOfJson(rebuiltCall.request, account_id);
+    used += chars;
     if (rows.length > 0 && used > bytes) return { rows, more: true };
-    const request_sha256 = sha256(text);
     rows.push({
       ...rebuiltCall,
       number,

@@ -11,11 +11,13 @@ import type { PreparedRun, ReplayedTurn, RunRequest } from '../../../../shared/r
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { bytesOf } from '../../../../shared/ports/eventStore.ts';
 import { memoryForRuns } from '../../../support/builders/memory.ts';
 import {
   AGENT_ID,
   sessionStarted,
+  toolCalled,
   turnCompleted,
   turnFailed,
   turnStarted,
@@ -331,5 +333,30 @@ describe('a run of a session of large turns', () => {
     await converse(turnFailed);
     const run = await begin({}, fixture.store(), memoryForRuns({ permits: 10, bytes: 4_000_000 }));
     expect(run.history.map(({ turn }) => turn)).toEqual([1]);
+  });
+});
+
+describe('a run of a session of many short turns', () => {
+  test('counts more memory than that of their texts', async () => {
+    const TURNS = 60;
+    await append(turnCompleted(1));
+    for (let turn = 2; turn <= TURNS; turn += 1)
+      await append(turnStarted(turn), turnCompleted(turn));
+    const ledger = memoryForRuns(ROOM);
+    expect((await begin({}, fixture.store(), ledger)).history).toHaveLength(TURNS);
+    expect(ledger.usage('prompts').used).toBeGreaterThan(TURNS * 400);
+  });
+
+  test('shows the newest turns whose messages a prompt may have', async () => {
+    const { toolCalls, promptMessages } = LIMITS.run;
+    const fitting = Math.floor(promptMessages / (2 + 2 * toolCalls));
+    await append(turnCompleted(1));
+    for (let turn = 2; turn <= fitting + 2; turn += 1) {
+      const calls = Array.from({ length: toolCalls }, () => toolCalled(turn));
+      await append(turnStarted(turn), ...calls, turnCompleted(turn));
+    }
+    const memory = memoryForRuns({ permits: 10, bytes: 16 * 1_024 * 1_024 });
+    const { history, context } = await begin({}, fixture.store(), memory);
+    expect([history[0]?.turn, history.length, context.dropped]).toEqual([3, fitting, 2]);
   });
 });

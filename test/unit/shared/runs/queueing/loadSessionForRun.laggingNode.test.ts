@@ -73,7 +73,7 @@ const request = {
   session_id: SESSION,
   new_session: false,
 };
-const BUDGET = { tokens: 100, bytes: 10_000 };
+const BUDGET = { tokens: 100, bytes: 10_000, messages: 100 };
 const patient = () => ({
   until: performance.now() + 60_000,
   signal: new AbortController().signal,

@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { loadSession, sessionTarget } from '../../../../../shared/sessions/history/loadSession.ts';
 import { session } from '../../../../../shared/sessions/decider.ts';
 import type { SessionEvent } from '../../../../../shared/sessions/events.ts';
@@ -138,6 +140,37 @@ test('other work gets a turn between the pages of a session', async () => {
   isLoading = false;
   expect(reads).toBeGreaterThan(2);
   expect(pages.size).toBe(reads);
+});
+
+/** An agent may have a long schema of its answers, which is recorded with every turn. */
+test('of earlier turns only the texts that prompts contain stay in memory', async () => {
+  const TURNS = 200;
+  const schema = JSON.stringify({ description: `\u4e00${'x'.repeat(32_000)}` });
+  const settings = {
+    model: 'm',
+    response_format: { type: 'json_schema' as const, json_schema: { name: 'a', schema } },
+  };
+  const events = Array.from({ length: TURNS }, (_, index): SessionEvent[] => [
+    turnStarted(index + 1, { settings }),
+    turnCompleted(index + 1, { reasoning: 'x'.repeat(10_000) }),
+  ]).flat();
+  await write(sessionStream('session_1'), [sessionStarted(), ...events]);
+  setFlagsFromString('--expose_gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const heapUsed = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const source = { store: fixture.store(), damaged: createDamagedStreams(() => undefined) };
+  const before = heapUsed();
+  let kept = Infinity;
+  const loaded = await loadSession(source, 'session_1', async (found) => {
+    if (found.length === TURNS) kept = heapUsed() - before;
+    return found;
+  });
+  expect(loaded.history).toHaveLength(TURNS);
+  // The settings alone take 12 MB.
+  expect(kept).toBeLessThan(3_000_000);
 });
 
 describe('a summary', () => {

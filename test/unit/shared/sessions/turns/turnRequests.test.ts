@@ -53,7 +53,7 @@ function session(shapes: readonly Shape[], ended: Record<number, number> = {}) {
         },
       },
       { account_id: 'acct_1', session_id: 'session_1', turn },
-      { limit: 100, bytes: 1_000_000, ...page, hold: async (bytes) => void held.push(bytes) },
+      { limit: 100, bytes: 1_000_000, ...page, hold: (bytes) => void held.push(bytes) },
     );
   return { log, read, warned, held, damaged };
 }
@@ -150,6 +150,23 @@ describe('the requests of a turn', () => {
     expect(warned).toEqual([
       [{ session_id: 'session_1', turn: 2, calls: [1, 2] }, expect.stringContaining('do not come')],
     ]);
+  });
+
+  test('need memory for the texts of earlier turns, but not for their settings', async () => {
+    const TURNS = 200;
+    const schema = JSON.stringify({ description: 'x'.repeat(32_000) });
+    const settings = {
+      ...SETTINGS,
+      response_format: { type: 'json_schema', json_schema: { name: 'a', schema } },
+    };
+    const earlier = Array.from({ length: TURNS }, (_, at) =>
+      plain(at + 1, at + 1, { started: { settings } }),
+    ).flat();
+    const { read, held } = session([sessionStarted(), ...earlier, ...plain(TURNS + 1, 1)]);
+    expect((await read(TURNS + 1)).rows).toMatchObject([{ matches: true }]);
+    // A page of events and the turns read before; all settings are six megabytes.
+    expect(held.length).toBeGreaterThan(5);
+    expect(Math.max(...held)).toBeLessThan(1_000_000);
   });
 
   test('end a page at its bytes, but not before the first', async () => {

@@ -1,0 +1,41 @@
+import { expect, test } from '@jest/globals';
+import {
+  maxMessages,
+  newestTurnsThatFit,
+  promptMemory,
+} from '../../../../../shared/runs/model/contextWindow.ts';
+import type { TokenBudget } from '../../../../../shared/runs/context.ts';
+import { toolCallData } from '../../../../support/builders/events.ts';
+
+const budget = {
+  counter: { count: async () => 1, longestToken: 8 },
+  turnTokens: new Map(),
+} as unknown as TokenBudget;
+const owner = { session_id: 'session_1', actor: { account_id: 'acct_1' } };
+const turns = [0, 2, 0, 1, 0].map((calls, index) => ({
+  turn: index + 1,
+  input: 'in',
+  tool_calls: Array.from({ length: calls }, () => toolCallData(index + 1)),
+  output: 'out',
+}));
+
+/** The last three turns have 2, 4 and 2 messages, and the second one has 6. */
+test.each([
+  [1, []],
+  [2, [5]],
+  [7, [4, 5]],
+  [13, [3, 4, 5]],
+  [14, [2, 3, 4, 5]],
+  [16, [1, 2, 3, 4, 5]],
+])('of turns that fit otherwise, those of %i messages are shown', async (messages, shown) => {
+  const limits = { tokens: 10_000, bytes: 10_000, messages };
+  const found = await newestTurnsThatFit(budget, limits, owner, turns);
+  expect(found.map(({ turn }) => turn)).toEqual(shown);
+});
+
+test('the memory of a prompt of short turns is more than that of their texts', () => {
+  const request = { agent: { instruction: 'x' }, input: 'x' } as never;
+  expect(promptMemory(request, turns) - promptMemory(request, [])).toBeGreaterThanOrEqual(
+    200 * maxMessages(turns),
+  );
+});
