@@ -33,6 +33,8 @@ function compile(schema: string): ValidateFunction {
     meta: false,
     inlineRefs: false,
     logger: false,
+    // Members such as `constructor` count only where the answer has them.
+    ownProperties: true,
   });
   return ajv.compile(rest);
 }

@@ -16,6 +16,8 @@ const OPTIONS: Options = {
   logger: false,
   // Repeated references are not inlined: a small schema could expand without end.
   inlineRefs: false,
+  // Members such as `constructor` count only where the arguments have them.
+  ownProperties: true,
 };
 
 const compiled = new LRUCache<string, ValidateFunction>({

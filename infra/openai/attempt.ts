@@ -2,13 +2,14 @@ import type { Dispatcher } from 'undici';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import type { ModelCaller } from '../../shared/ports/chatModel.ts';
-import { createAnswerMemory } from './answers/boundedBuffer.ts';
+import { createAnswerMemory, type HoldableMemory } from './answers/boundedBuffer.ts';
 import { createPacedBody, type PacedBody } from './answers/pacedBody.ts';
 import {
   truncatedAnswerError,
   createWholeBodyReader,
   isSuccess,
   answerTooLongError,
+  responseMemoryError,
   unusableAnswerError,
   type AnswerOrError,
 } from './answers/responseReaders.ts';
@@ -69,12 +70,17 @@ const isEventStream = (headers: RawHeaders): boolean =>
   replyHeader(headers, 'content-type')?.trim().toLowerCase().startsWith('text/event-stream') ??
   false;
 
+/** The most bytes that the texts of an answer take: two per character beyond ASCII. */
+const heapBytesOf = (json: string): number =>
+  Buffer.byteLength(json) === json.length ? json.length : 2 * json.length;
+
 /**
  * Sends one request to a provider, and resolves after it has read the whole body; of an error
  * response, only the part that is used. Rejects if the connection fails before the first byte of an
  * answer. An attempt that times out, is aborted or breaks off during its answer, which the model
  * may have processed and which is billed, resolves with a reply whose body is the error. Redirects
- * are not followed. The caller receives the text of a streamed answer as it arrives.
+ * are not followed. The caller receives the text of a streamed answer as it arrives, and takes over
+ * the memory of an answer.
  */
 export function sendAttempt(
   { agent, ledger }: Connection,
@@ -83,6 +89,7 @@ export function sendAttempt(
 ): Promise<ProviderReply> {
   return new Promise((resolve, reject) => {
     let body: PacedBody | undefined;
+    let memory: HoldableMemory | undefined;
     let status = 200;
     let headers: RawHeaders = {};
     let isStream = false;
@@ -95,10 +102,19 @@ export function sendAttempt(
       clearTimeout(timer);
       signal?.removeEventListener('abort', giveUp);
     }
+    /** Leaves the memory of an answer to the caller, before the reader releases its own. */
+    function held(result: AnswerOrError): AnswerOrError {
+      if (!caller.hold || typeof result !== 'string' || !isSuccess(status)) return result;
+      const release = memory?.hold(heapBytesOf(result));
+      if (!release) return responseMemoryError();
+      caller.hold(release);
+      return result;
+    }
     function reply(result: AnswerOrError): void {
       stopWaiting();
+      const kept = held(result);
       body?.cancel();
-      resolve({ status, headers, isStream, body: result });
+      resolve({ status, headers, isStream, body: kept });
     }
     function abort(): void {
       controller?.abort(new Error('no more is read'));
@@ -137,7 +153,7 @@ export function sendAttempt(
         status = statusCode;
         headers = rawHeaders;
         const { account_id, onDelta, onReasoning } = caller;
-        const memory = createAnswerMemory(ledger, account_id);
+        memory = createAnswerMemory(ledger, account_id);
         isStream = onDelta !== undefined && isSuccess(status) && isEventStream(headers);
         const declaredBytes = Number(replyHeader(headers, 'content-length'));
         const reader =

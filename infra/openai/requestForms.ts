@@ -36,19 +36,32 @@ const BAD_FORMAT =
   /invalid[ _](?:json[ _])?schema|json_schema\.(?:name|schema|strict)|must contain the word/i;
 /** Types of errors that say nothing about the field. */
 const ERROR_TYPES = /invalid_request_error|invalid_value/gi;
-const SYSTEM_ROLE = /\bsystem\b.*\brole\b|\brole\b.*\bsystem\b|messages?[[.]0\]?\.role/is;
+/** Two patterns, because one for both words would take the square of the text's length. */
+const SYSTEM_WORDS = [/\bsystem\b/i, /\brole\b/i];
+const FIRST_ROLE = /messages?[[.]0\]?\.role/i;
+const isAboutSystemRole = (text: string): boolean =>
+  FIRST_ROLE.test(text) || SYSTEM_WORDS.every((word) => word.test(text));
 
-/** The names of the fields of tool calls beside the standard ones. */
-const callFieldsOf = (request: ChatRequest): string[] =>
-  request.messages.flatMap((message) =>
-    message.role === 'assistant'
-      ? (message.tool_calls ?? []).flatMap((call) =>
-          Object.keys({ ...call, ...call.function }).filter(
-            (name) => !['id', 'type', 'function', 'name', 'arguments'].includes(name),
-          ),
-        )
-      : [],
-  );
+/** Providers have a few own fields. Each name is searched for in the whole error. */
+const MOST_CALL_FIELDS = 16;
+const CALL_FIELD_CHARS = 128;
+const STANDARD_FIELDS = new Set(['id', 'type', 'function', 'name', 'arguments']);
+
+/** The first names of the fields of tool calls beside the standard ones. */
+function callFieldsOf({ messages }: ChatRequest): ReadonlySet<string> {
+  const found = new Set<string>();
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue;
+    for (const call of message.tool_calls ?? [])
+      for (const fields of [call, call.function])
+        for (const name of Object.keys(fields)) {
+          if (STANDARD_FIELDS.has(name) || name.length > CALL_FIELD_CHARS) continue;
+          found.add(name);
+          if (found.size === MOST_CALL_FIELDS) return found;
+        }
+  }
+  return found;
+}
 
 /** Whether an error response names a field of the request as one that the server does not accept. */
 const NAMED: Record<Field, (text: string, request: ChatRequest) => boolean> = {
@@ -63,11 +76,12 @@ const NAMED: Record<Field, (text: string, request: ChatRequest) => boolean> = {
     UNSUPPORTED.test(text) &&
     !BAD_FORMAT.test(text),
   system_role: (text, { messages }) =>
-    messages[0]?.role === 'system' && SYSTEM_ROLE.test(text) && UNSUPPORTED.test(text),
+    messages[0]?.role === 'system' && isAboutSystemRole(text) && UNSUPPORTED.test(text),
   reasoning_content: (text, { messages }) =>
     text.includes('reasoning_content') &&
     messages.some((message) => 'reasoning_content' in message),
-  tool_call_fields: (text, request) => callFieldsOf(request).some((name) => text.includes(name)),
+  tool_call_fields: (text, request) =>
+    [...callFieldsOf(request)].some((name) => text.includes(name)),
 };
 const FIELDS = Object.keys(NAMED) as Field[];
 
@@ -116,7 +130,7 @@ function effectiveForm(form: ModelForm, request: ChatRequest): RequestForm | und
   const has: Record<OmittedPart, () => boolean> = {
     response_format: () => request.response_format !== undefined,
     reasoning_content: () => request.messages.some((message) => 'reasoning_content' in message),
-    tool_call_fields: () => callFieldsOf(request).length > 0,
+    tool_call_fields: () => callFieldsOf(request).size > 0,
   };
   const parts = omitted.filter((part) => has[part]());
   const effective: RequestForm = {

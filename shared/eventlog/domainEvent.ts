@@ -14,10 +14,10 @@ interface Shape {
  * Converts a stored shape that is no longer written into its successor. Keyed by the older type
  * name.
  */
-type Upcasters = Readonly<Record<string, (data: unknown) => Shape>>;
+type Upcasters = ReadonlyMap<string, (data: unknown) => Shape>;
 
 /** No type has a second version yet; docs/extend.md ("An event type") explains when to add one. */
-const UPCASTERS: Upcasters = {};
+const UPCASTERS: Upcasters = new Map();
 
 const validators = new Map(
   eventSchemas.map((schema) => [schema.properties.type.const as string, lazyValidator(schema)]),
@@ -67,7 +67,7 @@ export function toDomainEvent(
   upcasters: Upcasters = UPCASTERS,
 ): DomainEvent | undefined {
   let shape: Shape = { type: recorded.type, data: recorded.data };
-  for (let upcast = upcasters[shape.type]; upcast; upcast = upcasters[shape.type])
+  for (let upcast = upcasters.get(shape.type); upcast; upcast = upcasters.get(shape.type))
     shape = upcast(shape.data);
   if (!validators.has(shape.type)) return undefined;
   const problem = findSchemaViolation(shape);

@@ -25,13 +25,13 @@ const usageOf = ({ tokens }: ModelCall): Usage => ({
   total_tokens: tokens.total,
 });
 
-/** Inspect's names of finish reasons. */
-const STOP_REASONS: Readonly<Record<string, string>> = {
-  stop: 'stop',
-  length: 'max_tokens',
-  tool_calls: 'tool_calls',
-  content_filter: 'content_filter',
-};
+/** Inspect's names of finish reasons. A map, because providers choose the reasons. */
+const STOP_REASONS: ReadonlyMap<string, string> = new Map([
+  ['stop', 'stop'],
+  ['length', 'max_tokens'],
+  ['tool_calls', 'tool_calls'],
+  ['content_filter', 'content_filter'],
+]);
 
 function toolCall(data: ToolCalledData): object {
   const args = parseToolArguments(data);
@@ -88,7 +88,7 @@ function outputIn(turn: ExportedTurn | undefined): object {
   if (!turn || output === undefined) return { choices: [] };
   const call = exportedSteps(turn).at(-1)?.call;
   const model = call?.model ?? turn.started.data.settings.model;
-  const stop_reason = STOP_REASONS[call?.finish_reason ?? ''] ?? 'unknown';
+  const stop_reason = STOP_REASONS.get(call?.finish_reason ?? '') ?? 'unknown';
   const message = { role: 'assistant', content: output, source: 'generate', model };
   return { model, choices: [{ message, stop_reason }], ...(call && { usage: usageOf(call) }) };
 }
@@ -121,19 +121,17 @@ function headOf(session: ExportedSession, first: ExportedTurn): string {
  * ended turn gives no line.
  */
 export function inspect(session: ExportedSession): SessionWriter {
-  const model_usage: Record<string, Usage> = {};
+  /** A map, because providers choose the names of models: `__proto__` would be no member. */
+  const usageByModel = new Map<string, Usage>();
   let ends: { first: ExportedTurn; last: ExportedTurn } | undefined;
   let system: string | undefined;
   let messages = 0;
 
   function count(call: ModelCall): void {
-    const sum = (model_usage[call.model] ??= {
-      input_tokens: 0,
-      output_tokens: 0,
-      total_tokens: 0,
-    });
     const usage = usageOf(call);
-    for (const name of Object.keys(usage) as (keyof Usage)[]) sum[name] += usage[name];
+    const sum = usageByModel.get(call.model);
+    if (!sum) usageByModel.set(call.model, usage);
+    else for (const name of Object.keys(usage) as (keyof Usage)[]) sum[name] += usage[name];
   }
 
   function messagesIn(record: ExportedRecord, agent: ExportedAgent | undefined): object[] {
@@ -171,6 +169,7 @@ export function inspect(session: ExportedSession): SessionWriter {
         traceback: '',
         traceback_ansi: '',
       };
+      const model_usage = Object.fromEntries(usageByModel);
       const sample = {
         output: outputIn(last),
         model_usage,

@@ -65,6 +65,11 @@ export interface ModelCaller {
   onDelta?: (text: string) => void;
   /** With `onDelta`: receives the reasoning in the same way. */
   onReasoning?: ((text: string) => void) | undefined;
+  /**
+   * Takes over the memory that is reserved for an answer, to release it once the answer is recorded.
+   * Also called for an answer that then turns out to be unusable.
+   */
+  hold?: (release: () => void) => void;
 }
 
 export interface ChatModels {

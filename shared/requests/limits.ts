@@ -38,7 +38,7 @@ export const REQUEST_LIMITS = {
      */
     answers: 0.1,
     /**
-     * Model responses being read.
+     * Model responses until recorded.
      * @beyond 503
      */
     modelAnswers: 0.12,

@@ -19,6 +19,7 @@ import type { TokenCounter } from '../ports/tokenCounter.ts';
 import type { LiveTurns, TurnPublisher } from './live/liveTurns.ts';
 import type { MirroredTurns } from './live/mirrorTurns.ts';
 import type { RunRequest } from './runRequest.ts';
+import type { HeldAnswers } from './model/heldAnswers.ts';
 import type { RecordedResult } from './runResult.ts';
 import type { SessionCache } from './queueing/sessionCache.ts';
 import type { RunsInFlight } from './queueing/runsInFlight.ts';
@@ -141,6 +142,8 @@ export interface OpenRun {
   position: Position;
   /** Reserves bytes in addition to the prompt; false if they are not available. */
   reserveBytes: (bytes: number) => boolean;
+  /** The memory of the answers that are not recorded yet. */
+  held: HeldAnswers;
   /** Receives the output of the turn as it arrives. */
   publisher: TurnPublisher;
   /** The last event of the session's stream; advances with each append of the run. */

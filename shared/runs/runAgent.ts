@@ -51,6 +51,7 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   // Streams, the feed and webhooks name the session before the turn ends.
   context.readModels.showLater?.(run.position);
   resources.defer(run.publisher.publishEnd);
+  resources.use(run.held);
   return { run, inFlight, held: resources.move() };
 }
 

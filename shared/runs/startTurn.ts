@@ -11,6 +11,7 @@ import { interruptIfOrphaned, type RecoveryContext } from './recovery/interruptT
 import type { RunPermit } from './queueing/admissionControl.ts';
 import type { OpenRun, RunContext, RunSlice } from './context.ts';
 import { promptBytes, promptMemory, planPromptBudget } from './model/contextWindow.ts';
+import { createHeldAnswers } from './model/heldAnswers.ts';
 import { createTurnSearch } from './turnSearch.ts';
 import type { RunRequest } from './runRequest.ts';
 import {
@@ -76,7 +77,7 @@ async function appendTurnStarted(
   context: StartTurnContext,
   request: RunRequest,
   start: TurnStart,
-): Promise<Omit<OpenRun, 'reserveBytes' | 'publisher'>> {
+): Promise<Omit<OpenRun, 'reserveBytes' | 'publisher' | 'held'>> {
   const { settings, loaded } = start;
   const { session_id, actor } = request;
   const startedAt = performance.now();
@@ -215,7 +216,7 @@ export async function startTurn(
         if (!isReserved) permit.countRejection();
         return isReserved;
       };
-      return { ...run, publisher: live, reserveBytes };
+      return { ...run, publisher: live, reserveBytes, held: createHeldAnswers() };
     } catch (error) {
       if (isRejection(error, 'turn_open')) {
         // This run holds the session queue, so no other run of this process has that turn.

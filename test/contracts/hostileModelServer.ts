@@ -159,6 +159,12 @@ export function hostileModelServerContract(
     });
   });
 
+  test('a model named __proto__ is the requested one', async () => {
+    const step = completion({ finish_reason: '__proto__', message: { content: 'Hi' } });
+    const named = { ...step, body: { ...(step as { body: object }).body, model: '__proto__' } };
+    expect(await ask(named)).toMatchObject({ model: 'm', finish_reason: '' });
+  });
+
   test.each([
     [-1, 1],
     [1, 1.5],

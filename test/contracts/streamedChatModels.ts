@@ -251,12 +251,11 @@ export function streamedChatModelsContract(
     expect([(outcome as ChatAnswer).content, shown]).toEqual(['all of it', ['all of it']]);
   });
 
-  test('a usage that is nested as deep as no reader goes ends the call alone', async () => {
+  test('a usage that is nested as deep as no reader goes is none', async () => {
     const usage = '['.repeat(9_000) + ']'.repeat(9_000);
     const chunk = `data: {"choices":[],"usage":${usage}}\n\n`;
-    const { outcome } = await asked(stream(chunkOf({ content: 'Hi' }), END, chunk, DONE));
-    expect(outcome).toMatchObject({ code: 'model_error' });
-    expect(await answerOf({ text: 'Hi' })).toMatchObject({ content: 'Hi' });
+    const answer = await answerOf(stream(chunkOf({ content: 'Hi' }), END, chunk, DONE));
+    expect(answer).toMatchObject({ content: 'Hi', tokens: undefined });
   });
 
   test('an answer is there with its last word, though the server goes on', async () => {

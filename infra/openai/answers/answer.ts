@@ -56,13 +56,26 @@ const reportsUsage = lazyValidator(Usage);
 export const toStorableText = (text: string): string =>
   text.toWellFormed().replaceAll('\0', '\uFFFD');
 
-/** A short text that is recorded, and erased with the session. */
-const label = (text: string): string => toStorableText(text.slice(0, labelChars));
+/** The beginning of a text. A copy, because a part of a text would keep all of it in memory. */
+export const beginningOf = (text: string, chars: number): string =>
+  text.length <= chars ? text : Buffer.from(text.slice(0, chars)).toString();
 
-/** Names that are recorded in plain, and outlive an erasure. */
-const NAME = /^[\w.:/@+-]{1,128}$/;
+/** A short text that is recorded, and erased with the session. */
+const label = (text: string): string => toStorableText(beginningOf(text, labelChars));
+
+/**
+ * Names that are recorded in plain, and outlive an erasure. Programs that read exports may take the name
+ * for a member of an object, where `__proto__` is none.
+ */
+const NAME = /^(?!__proto__$)[\w.:/@+-]{1,128}$/;
 /** The name, or another text where it is no name and might be text of the conversation. */
 const nameOr = (otherwise: string, text: string): string => (NAME.test(text) ? text : otherwise);
+
+/**
+ * One more than the limit of a turn, so that the code that enforces the limit reports the excess. The
+ * search for an unused id takes the square of the calls.
+ */
+export const MOST_CALLS = LIMITS.run.toolCalls + 1;
 
 /**
  * The requested tool calls. A result refers to a call's id, so a call without one, or with that of
@@ -70,7 +83,7 @@ const nameOr = (otherwise: string, text: string): string => (NAME.test(text) ? t
  */
 function toolCalls(message: Message): AnsweredToolCall[] {
   const ids = new Set<string>();
-  return (message.tool_calls ?? []).map((call, index) => {
+  return (message.tool_calls ?? []).slice(0, MOST_CALLS).map((call, index) => {
     const given = toStorableText(call.id || `call_${index + 1}`);
     let id = given;
     for (let number = index + 1; ids.has(id); number += 1) id = `${given}_${number}`;
@@ -86,6 +99,13 @@ function toolCalls(message: Message): AnsweredToolCall[] {
       },
     };
   });
+}
+
+/** The counts of a usage, without the provider's own members; undefined if it is none. */
+export function usageIn(body: unknown): Static<typeof Usage>['usage'] | undefined {
+  if (!reportsUsage()(body)) return undefined;
+  const { prompt_tokens, completion_tokens, total_tokens } = body.usage;
+  return { prompt_tokens, completion_tokens, ...(total_tokens !== undefined && { total_tokens }) };
 }
 
 /** The reported usage. Servers that do not count send zeros, which no answered call can have used. */
@@ -121,7 +141,7 @@ export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
       'model_error',
       `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(choice?.finish_reason) ?? ''}.`,
     );
-  const reasoning = toStorableText(reasoningOf(choice.message).slice(0, reasoningChars));
+  const reasoning = toStorableText(beginningOf(reasoningOf(choice.message), reasoningChars));
   return {
     response_id: label(body.id ?? ''),
     model: nameOr(requestedModel, body.model ?? ''),

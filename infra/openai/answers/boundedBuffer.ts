@@ -11,6 +11,15 @@ export interface AnswerMemory {
   release(bytes: number): void;
 }
 
+/** The memory of one answer, which may outlast its arrival. */
+export interface HoldableMemory extends AnswerMemory {
+  /**
+   * Keeps these bytes reserved, or as many as are available of them, while the answer is in use, and at
+   * least those of its buffers. Returns a function that releases them; undefined when nothing is available.
+   */
+  hold(bytes: number): (() => void) | undefined;
+}
+
 /** Collects a body as it arrives. */
 interface BoundedBuffer {
   /** Keeps as much of the chunk as fits. Returns false when the chunk exceeds the limit. */
@@ -27,31 +36,44 @@ const FIRST_CAPACITY = 4_096;
 export function createAnswerMemory(
   ledger: Pick<MemoryLedger, 'forceReserve'>,
   account_id: string,
-): AnswerMemory {
+): HoldableMemory {
   let permit: Permit | undefined;
-  let reserved = 0;
-  const releaseUnused = (): void => {
-    if (reserved > 0) return;
+  /** The bytes of its buffers, and those of the text that was made of them. */
+  let buffered = 0;
+  let held = 0;
+
+  const open = (): Permit =>
+    (permit ??= ledger.forceReserve({ account_id, purpose: 'modelAnswers', bytes: 0 }));
+  function shrink(): void {
+    const bytes = Math.max(buffered, held);
+    if (bytes > 0) return void permit?.resize(bytes);
     permit?.release();
     permit = undefined;
-  };
+  }
+  function reject(): undefined {
+    permit?.countRejection();
+    shrink();
+  }
+
   return {
     reserve(...sizes) {
-      const held = (permit ??= ledger.forceReserve({
-        account_id,
-        purpose: 'modelAnswers',
-        bytes: 0,
-      }));
-      const bytes = sizes.find((size) => held.resize(reserved + size));
-      if (bytes === undefined) held.countRejection();
-      else reserved += bytes;
-      releaseUnused();
+      const bytes = sizes.find((size) => open().resize(Math.max(buffered + size, held)));
+      if (bytes === undefined) return reject();
+      buffered += bytes;
       return bytes;
     },
     release(bytes) {
-      reserved -= bytes;
-      permit?.resize(reserved);
-      releaseUnused();
+      buffered -= bytes;
+      shrink();
+    },
+    hold(bytes) {
+      if (open().resize(Math.max(buffered, bytes))) held = bytes;
+      else if (buffered === 0) return reject();
+      else held = buffered;
+      return () => {
+        held = 0;
+        shrink();
+      };
     },
   };
 }

@@ -17,7 +17,7 @@ import {
   type ResponseReader,
   type AnswerOrError,
 } from './responseReaders.ts';
-import { toStorableText } from './answer.ts';
+import { beginningOf, MOST_CALLS, toStorableText, usageIn } from './answer.ts';
 
 /** A text that arrives in pieces. */
 interface TextAccumulator {
@@ -74,6 +74,8 @@ interface Call {
   arguments: TextAccumulator;
   /** The number of parts so far. */
   parts: number;
+  /** Whether the arguments of the first part are an object, once that was asked. */
+  isComplete: boolean | undefined;
   /** The provider's own fields, as lines of JSON objects. */
   extra: TextAccumulator;
 }
@@ -87,8 +89,19 @@ interface StreamedCalls {
   release(): void;
 }
 
-const { callIdChars, functionNameChars, argumentsChars, callFieldsChars, reasoningChars } =
-  LIMITS.model;
+const {
+  answerBytes,
+  callIdChars,
+  functionNameChars,
+  argumentsChars,
+  callFieldsChars,
+  reasoningChars,
+} = LIMITS.model;
+
+/** The own fields of all calls together. Some providers send one with the first part of each call. */
+const FIELDS_CHARS = 4 * callFieldsChars;
+/** What a line of fields counts at least: parsing a short one takes as long as these characters. */
+const LINE_CHARS = 64;
 
 /**
  * Joins the fields of a call's parts, each a line of JSON. Maps, because there may be thousands of
@@ -118,31 +131,45 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
   const calls: Call[] = [];
   const byIndex = new Map<number, Call>();
   let latest: Call | undefined;
+  /** Characters of all calls, which are put together in one step at the end. */
+  let argumentsLength = 0;
+  let fieldsLength = 0;
+
+  /** Parses the arguments once, however many parts have the id of the call. */
+  const isComplete = (call: Call): boolean =>
+    (call.isComplete ??= isJsonObject(call.arguments.text()));
 
   function existingCall({ index, id, function: called }: CallPart): Call | undefined {
     const atIndex = typeof index === 'number' ? byIndex.get(index) : latest;
     const found = id
       ? (calls.find((call) => call.id === id) ?? (atIndex?.id === '' ? atIndex : undefined))
       : atIndex;
-    const isComplete =
-      called?.name && called.arguments?.startsWith('{') && found?.parts === 1 && found.name !== ''
-        ? isJsonObject(found.arguments.text())
-        : false;
-    return isComplete ? undefined : found;
+    const mayBegin = called?.name && called.arguments?.startsWith('{');
+    return mayBegin && found && found.parts === 1 && found.name !== '' && isComplete(found)
+      ? undefined
+      : found;
+  }
+
+  /** Fields over the limits are dropped. */
+  function addFields(call: Call, part: CallPart): void {
+    const extra = extraFieldsOf(part);
+    if (!extra || !isRecordable(extra)) return;
+    const line = `${JSON.stringify(extra)}\n`;
+    fieldsLength += Math.max(line.length, LINE_CHARS);
+    if (fieldsLength <= FIELDS_CHARS) call.extra.add(line);
   }
 
   function callOf(part: CallPart): Call | undefined {
     latest = existingCall(part);
     if (!latest) {
-      // Allows one more than the limit of a turn, so that the code that enforces the limit reports
-      // the excess.
-      if (calls.length > LIMITS.run.toolCalls) return undefined;
+      if (calls.length === MOST_CALLS) return undefined;
       // UTF-8 takes at most three bytes per UTF-16 unit, and four per surrogate pair.
       latest = {
         id: '',
         name: '',
         arguments: createTextAccumulator(memory, 3 * argumentsChars),
         parts: 0,
+        isComplete: undefined,
         extra: createTextAccumulator(memory, 3 * callFieldsChars),
       };
       calls.push(latest);
@@ -161,10 +188,10 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
       const name = part.function?.name ?? '';
       if (name !== call.name) call.name += name;
       if (call.id.length > callIdChars || call.name.length > functionNameChars) return false;
-      const extra = extraFieldsOf(part);
-      // Fields over the limit are dropped.
-      if (extra && isRecordable(extra)) call.extra.add(`${JSON.stringify(extra)}\n`);
-      return call.arguments.add(part.function?.arguments ?? '') !== undefined;
+      addFields(call, part);
+      const piece = part.function?.arguments ?? '';
+      argumentsLength += piece.length;
+      return argumentsLength <= answerBytes && call.arguments.add(piece) !== undefined;
     },
     calls: () =>
       calls.map((call) => {
@@ -261,11 +288,12 @@ export function createStreamedAnswerReader(
 
   function addChunk(chunk: Chunk): Error | undefined {
     if (chunk.error !== undefined && chunk.error !== null) return streamError(chunk.error);
-    id ||= chunk.id?.slice(0, LABEL) ?? '';
-    model ||= chunk.model?.slice(0, LABEL) ?? '';
-    usage = chunk.usage ?? usage;
+    id ||= beginningOf(chunk.id ?? '', LABEL);
+    model ||= beginningOf(chunk.model ?? '', LABEL);
+    if (chunk.usage !== undefined && chunk.usage !== null) usage = usageIn(chunk);
     const choice = chunk.choices?.find(({ index }) => (index ?? 0) === 0);
-    finish = choice?.finish_reason?.slice(0, LABEL) ?? finish;
+    if (typeof choice?.finish_reason === 'string')
+      finish = beginningOf(choice.finish_reason, LABEL);
     for (const part of choice?.delta?.tool_calls ?? [])
       if (!calls.add(part)) return tooManyPartsError();
     if (!choice?.delta) return undefined;

@@ -71,6 +71,8 @@ function createAjv(reading: Reading): Ajv2020 {
     meta: false,
     validateSchema: false,
     useDefaults: reading === 'with_defaults',
+    // A property that an object inherits is no part of an input.
+    ownProperties: true,
   });
   for (const keyword of KEYWORDS) ajv.addKeyword(keyword);
   return ajv;

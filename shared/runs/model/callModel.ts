@@ -22,6 +22,7 @@ import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/cha
 import type { ModelContext } from '../context.ts';
 import { countOrEstimate, fitsContext, MESSAGE_OVERHEAD, messageTexts } from './contextWindow.ts';
 import type { RunRequest } from '../runRequest.ts';
+import type { HeldAnswers } from './heldAnswers.ts';
 
 /** A call of the agent's model within a turn. */
 export interface FallbackCall {
@@ -29,6 +30,8 @@ export interface FallbackCall {
   request: ChatRequest;
   /** Answered calls of the turn so far. */
   calls: readonly ModelCall[];
+  /** Takes over the memory of the answer. */
+  held: HeldAnswers;
   /** Receives the text of the answer as it arrives. */
   onDelta?: ((text: string) => void) | undefined;
   /** With `onDelta`: receives the reasoning as it arrives, which does not count as shown. */
@@ -74,7 +77,7 @@ export async function correctInSlices(
  */
 export async function completeWithFallbacks(
   { catalogue: { models }, budget }: ModelContext,
-  { run: { agent, actor, replay }, request, calls, onDelta, onReasoning }: FallbackCall,
+  { run: { agent, actor, replay }, request, calls, held, onDelta, onReasoning }: FallbackCall,
   signal: AbortSignal,
 ): Promise<Completion> {
   let hasShown = false;
@@ -84,10 +87,11 @@ export async function completeWithFallbacks(
       hasShown = true;
       onDelta(text);
     });
-  const caller = { account_id: actor.account_id, ...(show && { onDelta: show, onReasoning }) };
+  const { account_id } = actor;
+  const caller = { account_id, hold: held.hold, ...(show && { onDelta: show, onReasoning }) };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
     const wanted = fallback ? fallbackRequest(fallback, request) : request;
-    const corrected = await correctInSlices(wanted, actor.account_id);
+    const corrected = await correctInSlices(wanted, account_id);
     const answer = await models.complete(
       fallback?.model ?? agent.model,
       corrected.request,
@@ -131,7 +135,7 @@ export async function callModel(
   call: FallbackCall & { calls: ModelCall[] },
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
-  const { run, request, calls } = call;
+  const { run, request, calls, held } = call;
   const { account_id } = run.actor;
   const chars = messageTexts(request.messages).reduce((sum, text) => sum + text.length, 0);
   await yieldForText(account_id, chars);
@@ -148,7 +152,8 @@ export async function callModel(
     model: answer.model,
     finish_reason: answer.finish_reason,
     tokens:
-      answer.tokens ?? (await abortable(countCallTokens(context, run, request, answer), signal)),
+      answer.tokens ??
+      (await abortable(held.during(countCallTokens(context, run, request, answer)), signal)),
     ...(!answer.tokens && { counted: true }),
     duration_ms,
     ...(fallback && { fallback }),

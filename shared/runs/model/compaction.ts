@@ -18,6 +18,7 @@ import {
   type HistoryBudget,
 } from './contextWindow.ts';
 import { callModel } from './callModel.ts';
+import { createHeldAnswers, type HeldAnswers } from './heldAnswers.ts';
 import type { RunRequest } from '../runRequest.ts';
 import {
   turnContextOf,
@@ -78,7 +79,7 @@ async function olderTurns(
 async function summarize(
   context: CompactionContext,
   request: RunRequest,
-  { settings, loaded, signal }: CompactionInput,
+  { settings, loaded, signal, held }: CompactionInput & { held: HeldAnswers },
   older: readonly Turn[],
 ) {
   const { summaryTokens, summaryChars } = LIMITS.run;
@@ -92,7 +93,7 @@ async function summarize(
   const body = compactionRequest(summarySettings, loaded.summaryInPrompt, older);
   const { content, tool_calls } = await callModel(
     context,
-    { run: { ...request, agent: summarizer }, request: body, calls },
+    { run: { ...request, agent: summarizer }, request: body, calls, held },
     signal,
   );
   const summary = content?.trim() ?? '';
@@ -136,6 +137,7 @@ export async function compact(
   const { failedCompactions } = context.runState;
   const limit = AbortSignal.any([signal, AbortSignal.timeout(context.limits.timeoutMs)]);
   const { dropped } = turnContextOf(loaded);
+  using held = createHeldAnswers();
   try {
     const compaction = {
       from_turn: older[0]!.turn,
@@ -144,7 +146,7 @@ export async function compact(
       agent_revision: agent.revision,
       model: agent.model,
       ...(summaryInPrompt && summaryReference(summaryInPrompt, session_id)),
-      ...(await summarize(context, request, { ...before, signal: limit }, older)),
+      ...(await summarize(context, request, { ...before, signal: limit, held }, older)),
     };
     const events = session.decide({ type: 'compact_session', compaction }, state);
     const facts = await prepareEvents(context, authorOf(actor), head, events);

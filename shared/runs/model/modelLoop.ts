@@ -29,7 +29,7 @@ export class ResponseFormatError extends TurnlogError {
 /** Throws a ResponseFormatError unless the answer is in the format that its turn requested. */
 export async function requireResponseFormat(
   { catalogue: { schemas } }: Pick<ModelContext, 'catalogue'>,
-  { settings: { response_format }, request }: OpenRun,
+  { settings: { response_format }, request, held }: OpenRun,
   output: string,
   signal: AbortSignal,
 ): Promise<void> {
@@ -41,7 +41,7 @@ export async function requireResponseFormat(
       if (isTurnlogError(error)) return 'could not be checked in time';
       throw error;
     });
-  const misfit = await abortable(checked, signal);
+  const misfit = await abortable(held.during(checked), signal);
   if (misfit !== undefined) throw new ResponseFormatError(misfit, output);
 }
 
@@ -93,6 +93,8 @@ export async function runModelLoop(
       };
     }
     await callTools(context, { run, round, answer, allowance }, signal);
+    // The allowance counts what later rounds send of it.
+    run.held.release();
   }
   throw new TurnlogError(
     'tool_error',
@@ -106,7 +108,7 @@ export async function runModelLoop(
  */
 async function callForRound(
   context: ModelContext,
-  { request: run, publisher }: OpenRun,
+  { request: run, publisher, held }: OpenRun,
   { round, ...call }: Pick<FallbackCall, 'request'> & { round: number; calls: ModelCall[] },
   signal: AbortSignal,
 ): Promise<ChatAnswer> {
@@ -114,7 +116,7 @@ async function callForRound(
   const onReasoning = (text: string): void => publisher.publishText(round, text, 'reasoning');
   const isRead = run.deltas === 'caller' || (run.deltas !== undefined && publisher.isFollowed());
   const listeners = isRead ? { onDelta, onReasoning } : {};
-  const answer = await callModel(context, { run, ...call, ...listeners }, signal);
+  const answer = await callModel(context, { run, held, ...call, ...listeners }, signal);
   if (run.deltas !== undefined && !isRead) {
     if (answer.reasoning) onReasoning(answer.reasoning);
     if (answer.content) onDelta(answer.content);

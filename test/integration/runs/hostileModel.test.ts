@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { registeredResources } from '../../../shared/lib/concurrency/resources.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { closeRebuilt } from '../../support/http/rebuiltRequests.ts';
@@ -129,4 +131,21 @@ test("a provider's words reach neither the client nor the transcript nor the eve
     (await service.get(`/v1/sessions/${session_id}/events`)).body,
   ];
   expect(JSON.stringify(shown)).not.toContain('very own');
+});
+
+test('an answer counts in memory until its turn is recorded', async () => {
+  const [, answers] = registeredResources().find(([name]) => name === 'memory_model_answers')!;
+  const used = (): number => answers.usage().bytes!.used;
+  const agent = await service.createAgent();
+  service.model.use({ text: 'Done.', usage: null });
+  const uses = new Set<number>();
+  const over = new AbortController();
+  const running = run(agent).finally(() => over.abort());
+  while (!over.signal.aborted) {
+    uses.add(used());
+    await setImmediate();
+  }
+  expect((await running).body.data.output).toBe('Done.');
+  expect(Math.max(...uses)).toBeGreaterThan('Done.'.length);
+  expect(used()).toBe(0);
 });

@@ -42,6 +42,11 @@ const MODELS = {
   calling: { provider: 'hostile', context_window: 1_000_000 },
   talking: { provider: 'hostile', context_window: 1_000_000 },
   hinting: { provider: 'hostile', context_window: 1_000_000 },
+  colliding: { provider: 'hostile', context_window: 1_000_000 },
+  fields: { provider: 'hostile', context_window: 1_000_000 },
+  repeating: { provider: 'hostile', context_window: 1_000_000 },
+  wide: { provider: 'hostile', context_window: 1_000_000 },
+  named: { provider: 'hostile', context_window: 1_000_000 },
 };
 export type ModelName = keyof typeof MODELS;
 

@@ -31,6 +31,8 @@ describe('the schema checker', () => {
     [{ type: 'object' }, '{} and more', 'is not JSON'],
     [{ type: 'object' }, '', 'is not JSON'],
     [{ const: null }, 'null', undefined],
+    [{ properties: { constructor: { type: 'string' } } }, '{}', undefined],
+    [{ required: ['toString'] }, '{}', 'does not fit the schema (required)'],
     [{ properties: { a: false } }, '{"a":1}', 'does not fit the schema (false schema)'],
     [
       { properties: { a: { $ref: '#' } }, required: ['a'] },

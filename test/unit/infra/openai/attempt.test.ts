@@ -1,8 +1,14 @@
-import { expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Agent } from 'undici';
-import { sendAttempt } from '../../../../infra/openai/attempt.ts';
-import { createMemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
-import { startScriptedModel } from '../../../support/fakes/scriptedModel.ts';
+import { sendAttempt, type ProviderReply } from '../../../../infra/openai/attempt.ts';
+import { createMemoryLedger, type MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
+import type { ModelCaller } from '../../../../shared/ports/chatModel.ts';
+import { memoryFor } from '../../../support/builders/memory.ts';
+import {
+  startScriptedModel,
+  type ScriptedModel,
+  type Step,
+} from '../../../support/fakes/scriptedModel.ts';
 
 test('an attempt that reaches its time limit while it waits for a connection is never sent', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
@@ -33,4 +39,64 @@ test('an attempt that reaches its time limit while it waits for a connection is 
     await agent.destroy();
     await server.close();
   }
+});
+
+describe('the memory of an answer', () => {
+  let server: ScriptedModel;
+  let agent: Agent;
+  let ledger: MemoryLedger;
+  let held: (() => void)[];
+  beforeEach(async () => {
+    server = await startScriptedModel({ text: 'Hi' });
+    agent = new Agent();
+    ledger = createMemoryLedger();
+    held = [];
+  });
+  afterEach(async () => {
+    await agent.destroy();
+    await server.close();
+  });
+  const used = (): number => ledger.usage('modelAnswers').used;
+
+  const HOLDING = { account_id: 'a', hold: (release: () => void) => void held.push(release) };
+  function send(step: Step, caller: ModelCaller = HOLDING): Promise<ProviderReply> {
+    server.use(step);
+    const { origin } = new URL(server.baseUrl);
+    const body = Buffer.from(
+      JSON.stringify({ messages: [], stream: caller.onDelta !== undefined }),
+    );
+    return sendAttempt(
+      { agent, ledger },
+      { origin, path: '/v1/chat/completions', method: 'POST', headers: [], body },
+      { caller },
+    );
+  }
+
+  test.each<[string, Step, Partial<ModelCaller>, number]>([
+    ['in one piece', { text: 'word '.repeat(100) }, {}, 1],
+    ['in many pieces', { text: 'word '.repeat(100_000) }, {}, 1],
+    ['of wide characters', { text: 'ж'.repeat(1_000) }, {}, 2],
+    ['in a stream', { text: 'word '.repeat(1_000) }, { onDelta: () => undefined }, 1],
+  ])('%s is kept until the caller releases it', async (_, step, more, bytesPerCharacter) => {
+    const { body } = await send(step, { ...HOLDING, ...more });
+    expect(used()).toBe((body as string).length * bytesPerCharacter);
+    expect(held).toHaveLength(1);
+    held[0]!();
+    expect(ledger.usage('modelAnswers')).toMatchObject({ used: 0, reservations: 0 });
+  });
+
+  test('is released at once for an error, and for a caller that holds none', async () => {
+    await send({ status: 400, body: { error: { message: 'no' } } });
+    await send({ text: 'word '.repeat(100_000) }, { account_id: 'a' });
+    expect([held, used()]).toEqual([[], 0]);
+  });
+
+  test('counts against the share of the account while it is held', async () => {
+    ledger = memoryFor('modelAnswers', 2_000);
+    const step = { text: 'x'.repeat(400) };
+    expect((await send(step)).body).toContain('xxx');
+    expect((await send(step)).body).toMatchObject({ code: 'model_overloaded' });
+    for (const release of held) release();
+    expect((await send(step)).body).toContain('xxx');
+  });
 });

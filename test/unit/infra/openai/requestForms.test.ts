@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { APIError } from 'openai/core/error';
 import {
   createRequestForms,
@@ -251,4 +251,46 @@ test('without a usage, the length of the answer shows that the limit was ignored
   await send();
   await send();
   expect(sent.map((call) => 'max_tokens' in call)).toEqual([false, false, true]);
+});
+
+describe('a long error costs little:', () => {
+  /** Milliseconds of CPU time to read an error that is not about the request's form. */
+  async function costOf(message: string, wanted: ChatRequest): Promise<number> {
+    server = () => ({ message });
+    const before = process.cpuUsage();
+    await expect(send({}, 'm', wanted)).rejects.toThrow('400');
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1_000;
+  }
+
+  test('with one word again and again, the time does not grow with the square of the length', async () => {
+    const words = 2_000;
+    await costOf('system '.repeat(words), request);
+    const short = await costOf('system '.repeat(words), request);
+    expect(await costOf('system '.repeat(4 * words), request)).toBeLessThan(6 * short + 50);
+  });
+
+  test('of a request whose calls have thousands of fields, it is searched for a few', async () => {
+    const fields = Array.from(Array(5_000).keys(), (at) => [`field_${at}`, 1] as const);
+    const call = {
+      ...Object.fromEntries(fields),
+      function: { arguments: '{}', name: 'f' },
+      id: 'c',
+      type: 'function' as const,
+    };
+    const messages = [
+      ...request.messages,
+      { role: 'assistant' as const, content: null, tool_calls: [call, call] },
+    ];
+    server = () => ({ message: 'no' });
+    const includes = jest.spyOn(String.prototype, 'includes');
+    try {
+      await expect(send({}, 'm', { ...request, messages })).rejects.toThrow('400');
+      const searched = includes.mock.calls.filter(([name]) => name.startsWith('field_'));
+      expect(searched.length).toBeGreaterThan(0);
+      expect(searched.length).toBeLessThan(50);
+    } finally {
+      includes.mockRestore();
+    }
+  });
 });

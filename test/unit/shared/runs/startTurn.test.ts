@@ -12,6 +12,7 @@ import { appendEvents, NO_STREAM, type StreamHead } from '../../../../shared/eve
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
+import type { ModelCaller } from '../../../../shared/ports/chatModel.ts';
 import { bytesOf } from '../../../../shared/ports/eventStore.ts';
 import { memoryForRuns } from '../../../support/builders/memory.ts';
 import {
@@ -48,6 +49,8 @@ let head: StreamHead;
 
 /** The stream that `append` continues. */
 let appendedStream: string;
+/** Answers whose memory is held. */
+let heldAnswers: number;
 
 async function append(...events: { type: string; data: object }[]): Promise<void> {
   const facts = events.map((event) => ({ id: randomUUID(), ...event }));
@@ -59,6 +62,7 @@ async function append(...events: { type: string; data: object }[]): Promise<void
 beforeEach(async () => {
   fixture = await eventStoreFixture();
   head = NO_STREAM;
+  heldAnswers = 0;
   appendedStream = sessionStream('session_1');
   const deadline = new Date(NOW + 600_000).toISOString();
   await append(sessionStarted(), turnStarted(1, { owner: 'other', deadline }));
@@ -84,7 +88,16 @@ function begin(
     catalogue: {
       models: {
         find: () => ({ upstream_model: 'm', context_window: 100_000 }),
-        complete: async () => answer,
+        complete: async (
+          _model: string,
+          _request: object,
+          _signal: AbortSignal,
+          by: ModelCaller,
+        ) => {
+          heldAnswers += 1;
+          by.hold?.(() => (heldAnswers -= 1));
+          return answer;
+        },
       },
     },
     limits: { waitMs: WAIT_MS, timeoutMs: 60_000 },
@@ -308,6 +321,7 @@ describe('a run of a session of large turns', () => {
     await sleep(WAIT_MS / 2);
     other.release();
     expect((await running).context).toEqual({ turns: 2, dropped: 0, compacted: TURNS - 2 });
+    expect(heldAnswers).toBe(0);
     const newest = { direction: 'backwards', limit: 5 } as const;
     const events = await fixture.store().readStream(appendedStream, newest);
     expect(events.map(({ type }) => type)).toEqual([

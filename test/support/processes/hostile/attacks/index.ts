@@ -72,9 +72,9 @@ const attacks = {
     meets: ['400 invalid_request'],
   },
   model: {
-    what: 'a model that calls 8,000 tools, or answers 8 MiB',
+    what: 'models that call 8,000 tools, answer 8 MiB, or answer what takes long to read',
     attack: hostileModel,
-    meets: ['502 model_error'],
+    meets: ['200', '502 model_error', '502 tool_error'],
   },
   deltas: {
     what: 'a provider that streams 100,000 tiny deltas',

@@ -33,5 +33,29 @@ const runAgain = (models: readonly ModelName[], clients: number) => async (battl
 /** Runs with a provider that answers every call with 8 MiB of error. */
 export const faultyProvider = runAgain(['faulty'], CLIENTS);
 
-/** Runs with a model that calls thousands of tools at once, or answers megabytes. */
-export const hostileModel = runAgain(['calling', 'talking'], CLIENTS / 4);
+const HOSTILE: readonly ModelName[] = [
+  'calling',
+  'talking',
+  'colliding',
+  'fields',
+  'repeating',
+  'wide',
+  'named',
+];
+
+/**
+ * Runs with models that call thousands of tools at once, answer megabytes, or answer what takes long to
+ * read. Each session is exported.
+ */
+export async function hostileModel(battle: Battle): Promise<void> {
+  const body = JSON.stringify({ input: 'What is 1+1?' });
+  await battle.clients(2 * HOSTILE.length, async (agent, client) => {
+    const model = HOSTILE[client % HOSTILE.length]!;
+    const headers = model === 'fields' ? { accept: 'text/event-stream' } : {};
+    const path = runOf(battle, model);
+    const answer = await battle.call({ method: 'POST', path, body, headers, agent });
+    const [, session] = /"session_id":"(\w+)"/.exec(answer?.head ?? '') ?? [];
+    if (session === undefined) return;
+    await battle.call({ path: `/v1/sessions/${session}/export?format=inspect`, agent });
+  });
+}

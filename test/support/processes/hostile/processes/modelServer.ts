@@ -4,7 +4,8 @@
  * output as the input begins with), `dripping` (100,000 deltas of a character), `telling` (a delta
  * every 5 ms, for as long as the slow one takes), `echo` (its input, as the arguments of a tool if it has
  * one), `faulty` (8 MiB errors that quote the provider's key), `calling` (8,000 tool calls at once),
- * `talking` (8 MiB of text), `hinting` (103 without end). Prints its base URL.
+ * `talking` (8 MiB of text), `hinting` (103 without end), and those of oddAnswers.ts: `colliding`, `fields`,
+ * `repeating`, `wide` and `named`. Prints its base URL.
  */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
@@ -13,6 +14,13 @@ import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PROVIDER_SECRET } from '../answers.ts';
 import { sendHints } from './hints.ts';
+import {
+  collidingCalls,
+  inheritedNames,
+  oneWordError,
+  streamedFields,
+  wideText,
+} from './oddAnswers.ts';
 
 const HUGE = 8 * 1_024 * 1_024;
 const TOOL_CALLS = 8_000;
@@ -52,6 +60,11 @@ const faulty = Buffer.from(
 );
 const FAULTS = [400, 500, 429];
 
+const colliding = collidingCalls();
+const named = inheritedNames();
+const repeating = oneWordError();
+const wide = wideText();
+
 const DELTAS = 100_000;
 const deltaEvent = (content: string): string =>
   `data: ${JSON.stringify({
@@ -74,6 +87,16 @@ async function drip(response: ServerResponse): Promise<void> {
     if (!response.write(dripping.subarray(at, at + DRIP_BYTES)))
       await once(response, 'drain', { signal: closed.signal });
   response.end();
+}
+
+/** Streams tool calls in a million parts. */
+async function sendFields(response: ServerResponse): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  const closed = new AbortController();
+  response.on('close', () => closed.abort());
+  for (const chunk of streamedFields())
+    if (!response.write(chunk)) await once(response, 'drain', { signal: closed.signal });
+  response.end(END);
 }
 
 interface Message {
@@ -142,6 +165,16 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
       return sendHints(response);
     case 'talking':
       return send(response, 200, talking);
+    case 'colliding':
+      return send(response, 200, colliding);
+    case 'fields':
+      return sendFields(response);
+    case 'repeating':
+      return send(response, 400, repeating);
+    case 'wide':
+      return send(response, 200, wide);
+    case 'named':
+      return send(response, 200, named);
     default:
       return send(response, 200, quick);
   }

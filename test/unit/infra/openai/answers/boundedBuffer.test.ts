@@ -1,10 +1,10 @@
-import { expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, test } from '@jest/globals';
 import {
   createAnswerMemory,
   createBoundedBuffer,
 } from '../../../../../infra/openai/answers/boundedBuffer.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
+import { createMemoryLedger, type MemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { memoryFor } from '../../../../support/builders/memory.ts';
 
 const ample = () => createAnswerMemory(createMemoryLedger(), 'a');
@@ -51,4 +51,48 @@ test('what a body had is free at once, without a collector', () => {
   const kept = process.memoryUsage().arrayBuffers - before;
   expect(grown).toBeLessThan(1.2 * answerBytes);
   expect(kept).toBeLessThan(0.1 * answerBytes);
+});
+
+describe('memory that is held for an answer in use', () => {
+  const used = () => ledger.usage('modelAnswers').used;
+  let ledger: MemoryLedger;
+  beforeEach(() => {
+    ledger = memoryFor('modelAnswers', 40);
+  });
+
+  test('replaces that of its buffer', () => {
+    const memory = createAnswerMemory(ledger, 'a');
+    const body = createBoundedBuffer(8, memory);
+    body.add(Buffer.alloc(8));
+    const release = memory.hold(6)!;
+    expect(used()).toBe(8);
+    body.release();
+    expect(used()).toBe(6);
+    release();
+    release();
+    expect(ledger.usage('modelAnswers')).toMatchObject({ used: 0, reservations: 0 });
+  });
+
+  test('is that of its buffer where there is no more', () => {
+    const memory = createAnswerMemory(ledger, 'a');
+    const body = createBoundedBuffer(8, memory);
+    body.add(Buffer.alloc(8));
+    const release = memory.hold(1_000)!;
+    body.release();
+    expect(used()).toBe(8);
+    release();
+    expect(used()).toBe(0);
+  });
+
+  test('counts an answer without a buffer, which is refused beyond the share', () => {
+    const release = createAnswerMemory(ledger, 'a').hold(18)!;
+    expect(createAnswerMemory(ledger, 'a').hold(18)).toBeUndefined();
+    expect(ledger.usage('modelAnswers')).toMatchObject({
+      used: 18,
+      reservations: 1,
+      rejections: 1,
+    });
+    release();
+    expect(createAnswerMemory(ledger, 'a').hold(18)).toBeDefined();
+  });
 });

@@ -1,30 +1,80 @@
-import { expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { createStreamedAnswerReader } from '../../../../../infra/openai/answers/streamedAnswer.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
 
-const memory = { reserve: (bytes?: number) => bytes, release: () => undefined };
+const memory = {
+  reserve: (bytes?: number) => bytes,
+  release: () => undefined,
+};
+const openReader = () => createStreamedAnswerReader({ onText: () => undefined }, memory);
 
-const PARTS = 8_000;
-const MOST_MS = 1_000;
+/** Most JSON texts that are parsed in one step. */
+const MOST_PARSED = 5_000;
 
-function chunkOf(calls: object[], finish_reason: string | null = null): string {
+function chunkOf(calls: object[], finish_reason: string | null = null): Buffer {
   const choices = [{ index: 0, delta: { tool_calls: calls }, finish_reason }];
-  return `data: ${JSON.stringify({ id: 'a', model: 'm', choices })}\n\n`;
+  return Buffer.from(`data: ${JSON.stringify({ id: 'a', model: 'm', choices })}\n\n`);
 }
+const END = chunkOf([], 'tool_calls');
 
-test('fields of a call that arrive in thousands of parts are joined without holding up others', () => {
-  const reader = createStreamedAnswerReader({ onText: () => undefined }, memory);
-  reader.add(Buffer.from(chunkOf([{ index: 0, id: 'c', function: { name: 'f' } }])));
-  for (let part = 0; part < PARTS; part += 1)
-    reader.add(
-      Buffer.from(chunkOf([{ index: 0, [`f${part}`]: part, function: { [`g${part}`]: part } }])),
-    );
-  reader.add(Buffer.from(chunkOf([], 'tool_calls')));
-  const startedAt = performance.now();
-  const answer = reader.end?.();
-  expect(performance.now() - startedAt).toBeLessThan(MOST_MS);
-  reader.release();
-  const [call] = (
-    JSON.parse(answer as string) as { choices: { message: { tool_calls: object[] } }[] }
-  ).choices[0]!.message.tool_calls;
+interface Completion {
+  choices: { message: { tool_calls: { function: object }[] } }[];
+}
+const callsIn = (answer: unknown) =>
+  (JSON.parse(answer as string) as Completion).choices[0]!.message.tool_calls;
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
+
+test('fields of a call that arrive in thousands of parts are joined', () => {
+  const reader = openReader();
+  reader.add(chunkOf([{ index: 0, id: 'c', function: { name: 'f' } }]));
+  for (let part = 0; part < 1_000; part += 1)
+    reader.add(chunkOf([{ index: 0, [`f${part}`]: part, function: { [`g${part}`]: part } }]));
+  reader.add(END);
+  const [call] = callsIn(reader.end());
   expect(call).toMatchObject({ id: 'c', f0: 0, f99: 99, function: { name: 'f', g0: 0, g99: 99 } });
+});
+
+test('fields of all calls of an answer are joined in a few thousand steps', () => {
+  const reader = openReader();
+  for (let index = 0; index < LIMITS.run.toolCalls; index += 1) {
+    reader.add(chunkOf([{ index, id: `c${index}`, x: index, function: { name: 'f' } }]));
+    reader.add(chunkOf(Array.from({ length: 200 }, () => ({ index, x: index }))));
+  }
+  reader.add(END);
+  const parse = jest.spyOn(JSON, 'parse');
+  const answer = reader.end();
+  expect(parse.mock.calls.length).toBeLessThan(MOST_PARSED);
+  parse.mockRestore();
+  const calls = callsIn(answer);
+  expect(calls).toHaveLength(LIMITS.run.toolCalls);
+  expect(calls[0]).toMatchObject({ id: 'c0', x: 0 });
+});
+
+test('the arguments of a complete call are parsed once, however often its id comes again', () => {
+  const reader = openReader();
+  const long = JSON.stringify({ list: Array.from({ length: 10_000 }, () => 0) });
+  const begun = { id: 'c', function: { name: 'f', arguments: '{' } };
+  reader.add(chunkOf([{ ...begun, function: { name: 'f', arguments: long } }]));
+  const parse = jest.spyOn(JSON, 'parse');
+  expect(reader.add(chunkOf(Array.from({ length: LIMITS.run.toolCalls }, () => begun)))).toBe(
+    undefined,
+  );
+  expect(parse.mock.calls.filter(([text]) => text === long)).toHaveLength(1);
+  parse.mockRestore();
+  reader.add(END);
+  expect(callsIn(reader.end())).toHaveLength(LIMITS.run.toolCalls + 1);
+});
+
+test('the arguments of all calls together are no longer than an answer', () => {
+  const reader = openReader();
+  const { answerBytes, argumentsChars } = LIMITS.model;
+  const long = 'x'.repeat(argumentsChars);
+  const add = (index: number) =>
+    reader.add(chunkOf([{ index, id: `c${index}`, function: { name: 'f', arguments: long } }]));
+  const most = answerBytes / argumentsChars;
+  for (let index = 0; index < most; index += 1) expect(add(index)).toBeUndefined();
+  expect(add(most)).toMatchObject({ code: 'model_error' });
 });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { completeWithFallbacks } from '../../../../../shared/runs/model/callModel.ts';
+import { createHeldAnswers } from '../../../../../shared/runs/model/heldAnswers.ts';
 import type { RunContext } from '../../../../../shared/runs/context.ts';
 import type { RunRequest } from '../../../../../shared/runs/runRequest.ts';
 import type { ModelCall } from '../../../../../shared/sessions/turns/promptParts.ts';
@@ -50,7 +51,7 @@ function ask(calls: Partial<ModelCall>[] = []) {
   };
   return completeWithFallbacks(
     context,
-    { run: of, request, calls: calls as ModelCall[] },
+    { run: of, request, calls: calls as ModelCall[], held: createHeldAnswers() },
     abort.signal,
   );
 }

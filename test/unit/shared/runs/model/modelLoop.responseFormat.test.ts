@@ -1,4 +1,6 @@
+import { setImmediate } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
+import { createHeldAnswers } from '../../../../../shared/runs/model/heldAnswers.ts';
 import type { OpenRun, RunContext } from '../../../../../shared/runs/context.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
@@ -13,11 +15,13 @@ function check(
   misfitOf: () => Promise<string | undefined>,
   output: string,
   signal = new AbortController().signal,
+  held = createHeldAnswers(),
 ) {
   const context = { catalogue: { schemas: { misfitOf } } } as unknown as RunContext;
   const run = {
     settings: { response_format: JSON_OBJECT },
     request: { actor: { account_id: 'a' } },
+    held,
   } as unknown as OpenRun;
   return requireResponseFormat(context, run, output, signal).then(
     () => undefined,
@@ -41,8 +45,17 @@ test('an answer that could not be checked in time is kept as one that does not f
   expect(await check(late, '{}')).toMatchObject({ code: 'model_error', output: '{}' });
 });
 
-test('a check does not outlast the run', async () => {
+test('a run does not wait for a check beyond its end, but the memory of the answer does', async () => {
   const reason = new Error('the time is over');
-  const aborted = AbortSignal.abort(reason);
-  expect(await check(() => new Promise(() => undefined), '{}', aborted)).toBe(reason);
+  const held = createHeldAnswers();
+  let isReleased = false;
+  held.hold(() => (isReleased = true));
+  const { promise, resolve } = Promise.withResolvers<undefined>();
+  expect(await check(() => promise, '{}', AbortSignal.abort(reason), held)).toBe(reason);
+  held.release();
+  await setImmediate();
+  expect(isReleased).toBe(false);
+  resolve(undefined);
+  await setImmediate();
+  expect(isReleased).toBe(true);
 });

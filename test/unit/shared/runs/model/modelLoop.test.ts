@@ -2,11 +2,15 @@ import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import { runModelLoop } from '../../../../../shared/runs/model/modelLoop.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
+import {
+  createHeldAnswers,
+  type HeldAnswers,
+} from '../../../../../shared/runs/model/heldAnswers.ts';
 import type { OpenRun, RunContext } from '../../../../../shared/runs/context.ts';
 import type { ModelCall } from '../../../../../shared/sessions/turns/promptParts.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
-import type { ChatAnswer } from '../../../../../shared/ports/chatModel.ts';
+import type { ChatAnswer, ModelCaller } from '../../../../../shared/ports/chatModel.ts';
 import type { EncodedEvent } from '../../../../../shared/ports/eventStore.ts';
 import type { FunctionCall, ToolResult } from '../../../../../shared/ports/toolbox.ts';
 import { AGENT_ID, turnStartData } from '../../../../support/builders/events.ts';
@@ -25,6 +29,9 @@ let recorded: number;
 let awaited: string[];
 let toolCalls: number;
 let answers: number;
+/** The memory of the run, and the number of answers whose memory was released. */
+let held: HeldAnswers;
+let released: number;
 let answer: ChatAnswer;
 let tool: string | null;
 let callTool: (wanted: FunctionCall, signal: AbortSignal) => Promise<ToolResult>;
@@ -33,7 +40,8 @@ let whileRecording: (data: Record<string, unknown>) => void;
 
 beforeEach(() => {
   abort = new AbortController();
-  [recorded, toolCalls, answers, tool] = [0, 0, 0, 'calculator'];
+  [recorded, toolCalls, answers, released, tool] = [0, 0, 0, 0, 'calculator'];
+  held = createHeldAnswers();
   awaited = [];
   callTool = async () => ({ result: '2', is_error: false });
   counted = async () => 1;
@@ -77,8 +85,14 @@ function converseNow(): Promise<unknown> {
     damaged: createDamagedStreams(() => undefined),
     catalogue: {
       models: {
-        complete: async () => {
+        complete: async (
+          _model: string,
+          _request: object,
+          _signal: AbortSignal,
+          by: ModelCaller,
+        ) => {
           answers += 1;
+          by.hold?.(() => (released += 1));
           return answer;
         },
       },
@@ -110,6 +124,7 @@ function converseNow(): Promise<unknown> {
     state: { status: 'running', agent_id: AGENT_ID, turn: 1, owner, deadline },
     startedAt: 0,
     reserveBytes: () => true,
+    held,
   } as unknown as OpenRun;
   const calls: ModelCall[] = [];
   return runModelLoop(context, run, calls, abort.signal);
@@ -240,4 +255,33 @@ test('counting tokens for a provider that does not does not hold the run', async
   setImmediate(() => abort.abort(reason));
   await expect(converseNow()).rejects.toBe(reason);
   expect([answers, recorded]).toEqual([1, 0]);
+});
+
+describe('the memory of an answer', () => {
+  test('is held until its calls are recorded, that of the last one until the run releases it', async () => {
+    answer = { ...answer, tool_calls: answer.tool_calls.slice(0, 2) };
+    const whileCalls: number[] = [];
+    whileRecording = () => {
+      whileCalls.push(released);
+      if (recorded === 2) answer = { ...answer, content: 'Done.', tool_calls: [] };
+    };
+    await converseNow();
+    expect([whileCalls, answers, released]).toEqual([[0, 0], 2, 1]);
+    held.release();
+    expect(released).toBe(2);
+  });
+
+  test('is held until its tokens are counted, though the run was cut off', async () => {
+    answer = { ...answer, tokens: undefined };
+    const count = Promise.withResolvers<number>();
+    counted = () => count.promise;
+    setImmediate(() => abort.abort(reason));
+    await expect(converseNow()).rejects.toBe(reason);
+    held.release();
+    await settled();
+    expect(released).toBe(0);
+    count.resolve(1);
+    await settled();
+    expect(released).toBe(1);
+  });
 });

@@ -1,0 +1,44 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from '@jest/globals';
+import { parseAnswer } from '../../../../../infra/openai/answers/answer.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
+import type { ChatAnswer } from '../../../../../shared/ports/chatModel.ts';
+
+const answerOf = (message: object, more: object = {}): ChatAnswer =>
+  parseAnswer(JSON.parse(JSON.stringify({ choices: [{ message }], ...more })), 'm');
+const callOf = (id: string): object => ({ id, function: { name: 'f', arguments: '{}' } });
+
+test('of thousands of calls whose ids collide, one more than the limit of a turn is named', () => {
+  const half = 2_500;
+  const taken = Array.from({ length: half }, (_, index) => callOf(`a_${half + 2 + index}`));
+  const calls = [callOf('a'), ...taken, ...taken.map(() => callOf('a'))];
+  const { tool_calls } = answerOf({ content: null, tool_calls: calls });
+  expect(tool_calls).toHaveLength(LIMITS.run.toolCalls + 1);
+});
+
+test('calls with the same id get ids of their own', () => {
+  const { tool_calls } = answerOf({ tool_calls: ['a', 'a_3', 'a', ''].map(callOf) });
+  expect(tool_calls.map(({ id }) => id)).toEqual(['a', 'a_3', 'a_4', 'call_4']);
+});
+
+const LONG = 1_000_000;
+const ANSWERS = 10;
+
+test('an answer keeps no more in memory of a long id or reasoning than it records', () => {
+  setFlagsFromString('--expose_gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const heap = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = heap();
+  const answers = Array.from({ length: ANSWERS }, () =>
+    answerOf({ content: 'Hi', reasoning: 'r'.repeat(LONG) }, { id: 'i'.repeat(LONG) }),
+  );
+  expect(heap() - before).toBeLessThan((ANSWERS * LONG) / 2);
+  for (const { response_id, reasoning } of answers) {
+    expect(response_id).toHaveLength(LIMITS.model.labelChars);
+    expect(reasoning).toHaveLength(LIMITS.model.reasoningChars);
+  }
+});

@@ -1,0 +1,30 @@
+import { expect, test } from '@jest/globals';
+import { modelCall, turnCompleted, turnStarted } from '../../../support/builders/events.ts';
+import { turnsOf, written } from '../../../support/processes/exports/written.ts';
+
+/** The members of Object.prototype that loops over members of any object find. */
+const inherited = (): string[] => Object.keys(Object.prototype);
+
+test.each(['__proto__', 'constructor', 'toString'])(
+  'a model and a finish reason named %s are names like any other',
+  (name) => {
+    const call = { ...modelCall, model: name, finish_reason: name };
+    const text = written(
+      'inspect',
+      turnsOf(turnStarted(1), turnCompleted(1, { calls: [call, call] })),
+    );
+    try {
+      expect(inherited()).toEqual([]);
+    } finally {
+      for (const member of inherited()) Reflect.deleteProperty(Object.prototype, member);
+    }
+    const { samples, stats } = JSON.parse(text) as {
+      samples: [{ output: { choices: [{ stop_reason: unknown }] } }];
+      stats: { model_usage: object };
+    };
+    expect(Object.entries(stats.model_usage)).toEqual([
+      [name, { input_tokens: 2, output_tokens: 2, total_tokens: 4 }],
+    ]);
+    expect(samples[0].output.choices[0].stop_reason).toBe('unknown');
+  },
+);
