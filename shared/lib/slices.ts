@@ -13,12 +13,12 @@ export function* textSlices(text: string): Generator<string> {
   }
 }
 
-/** Joins small pieces to slices. */
+/** Joins small pieces to slices. An empty piece ends a slice, which may be empty, too. */
 export function* joinToSlices(pieces: Iterable<string>): Generator<string> {
   let slice = '';
   for (const piece of pieces) {
     slice += piece;
-    if (slice.length < SLICE_CHARS) continue;
+    if (piece !== '' && slice.length < SLICE_CHARS) continue;
     yield slice;
     slice = '';
   }
@@ -60,38 +60,52 @@ function charsLeft(value: unknown, budget: number): number {
   return left;
 }
 
-function* objectPieces(value: object): Generator<string> {
-  let before = '{';
+/** The JSON of a list or object. Short members are written together, which is several times faster. */
+function* memberPieces(value: object): Generator<string> {
+  const isList = Array.isArray(value);
+  let before = isList ? '[' : '{';
+  let short: [string, unknown][] = [];
+  let left = SLICE_CHARS;
+  function* shortPieces(): Generator<string> {
+    if (short.length === 0) return;
+    const members = isList ? short.map(([, member]) => member) : Object.fromEntries(short);
+    yield before + JSON.stringify(members).slice(1, -1);
+    before = ',';
+    short = [];
+    left = SLICE_CHARS;
+  }
   for (const [name, member] of Object.entries(value) as [string, unknown][]) {
-    if (member === undefined) continue;
-    yield `${before}${JSON.stringify(name)}:`;
+    if (member === undefined && !isList) continue;
+    const chars = SLICE_CHARS - charsLeft(member, SLICE_CHARS) + name.length + SEPARATOR_CHARS;
+    if (chars > left) yield* shortPieces();
+    if (chars <= left) {
+      short.push([name, member]);
+      left -= chars;
+      continue;
+    }
+    yield isList ? before : `${before}${JSON.stringify(name)}:`;
+    before = ',';
     yield* jsonPieces(member);
-    before = ',';
   }
-  yield before === '{' ? '{}' : '}';
-}
-
-function* arrayPieces(items: readonly unknown[]): Generator<string> {
-  let before = '[';
-  for (const item of items) {
-    yield before;
-    yield* jsonPieces(item);
-    before = ',';
-  }
-  yield before === '[' ? '[]' : ']';
+  yield* shortPieces();
+  if (before !== ',') yield before;
+  yield isList ? ']' : '}';
 }
 
 function* jsonPieces(value: unknown): Generator<string> {
-  if (typeof value === 'function') yield* jsonPieces((value as () => unknown)());
-  else if (charsLeft(value, SLICE_CHARS) >= 0) yield JSON.stringify(value);
+  if (typeof value === 'function') {
+    // Ends the slice: making the value may take long, however short its JSON is.
+    yield '';
+    yield* jsonPieces((value as () => unknown)());
+  } else if (charsLeft(value, SLICE_CHARS) >= 0) yield JSON.stringify(value);
   else if (typeof value === 'string') yield* textAsJson(value);
-  else if (Array.isArray(value)) yield* arrayPieces(value);
   else if (isNested(value as object)) {
     yield '"';
-    for (const slice of jsonSlices((value as { [NESTED]: unknown })[NESTED]))
-      yield escapeJson(slice);
+    // An empty piece stays one, and ends the slice.
+    for (const piece of jsonPieces((value as { [NESTED]: unknown })[NESTED]))
+      yield escapeJson(piece);
     yield '"';
-  } else yield* objectPieces(value as object);
+  } else yield* memberPieces(value as object);
 }
 
 /**

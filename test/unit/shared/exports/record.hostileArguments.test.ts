@@ -1,5 +1,5 @@
 /** Whatever a model sends as the arguments of a tool call, the readers of exports take the session. */
-import { describe, expect, jest, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { SESSION_WRITERS } from '../../../../shared/exports/formats.ts';
 import { parseToolArguments } from '../../../../shared/exports/record.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
@@ -11,6 +11,10 @@ import {
   turnStarted,
 } from '../../../support/builders/events.ts';
 import { agent, session, turnsOf, written } from '../../../support/processes/exports/written.ts';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 const FORMATS = ['openai-chat', 'otel', 'inspect', 'atif'] as const;
 
@@ -53,8 +57,14 @@ describe.each(FORMATS)('%s', (format) => {
   });
 });
 
-test.each(FORMATS)('%s is written in short pieces, which parse one tool call each', (format) => {
-  const data = { round: 1, arguments: JSON.stringify({ a: 'x'.repeat(200_000) }) };
+test.each(
+  FORMATS.flatMap((format) =>
+    [JSON.stringify({ a: 'x'.repeat(200_000) }), '{"a":1}', '[0]'].map(
+      (args) => [format, args] as const,
+    ),
+  ),
+)('%s is written in short pieces, which parse one tool call each: %.9s', (format, args) => {
+  const data = { round: 1, arguments: args };
   const [turn] = turnsOf(
     turnStarted(1, { input: '\u0001'.repeat(500_000) }),
     ...Array.from({ length: 8 }, () => toolCalled(1, data)),
@@ -66,7 +76,6 @@ test.each(FORMATS)('%s is written in short pieces, which parse one tool call eac
     expect(parse.mock.calls.length).toBeLessThanOrEqual(1);
     parse.mockClear();
   }
-  parse.mockRestore();
 });
 
 test.each([
