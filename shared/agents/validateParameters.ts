@@ -73,9 +73,10 @@ async function recordedFormat(
   format: ChatResponseFormat,
   accountId: string,
 ): Promise<RecordedResponseFormat> {
-  const result = recorded(format);
-  if (format.type !== 'json_schema') return result;
+  if (format.type !== 'json_schema') return recorded(format);
+  // First: writing a schema that is nested too deep as JSON would overflow the stack.
   requireCompilable(format.json_schema.schema);
+  const result = recorded(format);
   const flaw = await schemas.flawOf(result.json_schema!.schema, accountId);
   if (flaw !== undefined) throw invalid(SCHEMA_PATH, flaw);
   return result;

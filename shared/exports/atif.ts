@@ -11,11 +11,13 @@ import {
   type ModelStep,
   type SessionWriter,
 } from './record.ts';
+import { jsonSlices } from '../lib/slices.ts';
 
 type Calls = ExportedTurn['tool_calls'];
 
-const toolCalls = (calls: Calls): object[] =>
-  calls.map(({ data }) => {
+/** Each call is made when it is written, since its arguments are parsed. */
+const toolCalls = (calls: Calls): (() => object)[] =>
+  calls.map(({ data }) => () => {
     const { call_id, tool, arguments: text, duration_ms } = data;
     const args = parseToolArguments(data);
     return {
@@ -130,7 +132,7 @@ export function atif(session: ExportedSession): SessionWriter {
           ? `{"schema_version":"ATIF-v1.7","session_id":${JSON.stringify(session_id)},"steps":[`
           : ',';
         steps += 1;
-        yield JSON.stringify({ step_id: steps, ...step });
+        yield* jsonSlices({ step_id: steps, ...step });
       }
     },
     end() {

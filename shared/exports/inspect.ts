@@ -12,6 +12,7 @@ import {
 } from './record.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import type { ToolCalledData } from '../sessions/events.ts';
+import { jsonSlices, textAsJson } from '../lib/slices.ts';
 
 interface Usage {
   input_tokens: number;
@@ -66,7 +67,8 @@ function turnMessages(turn: ExportedTurn): object[] {
         content: text ?? '',
         source: 'generate',
         ...(tool_calls.length > 0 && {
-          tool_calls: tool_calls.map((toolUse) => toolCall(toolUse.data)),
+          // Each is made when it is written, since its arguments are parsed.
+          tool_calls: tool_calls.map((toolUse) => () => toolCall(toolUse.data)),
         }),
         model: call?.model ?? data.settings.model,
         ...(call && {
@@ -94,7 +96,7 @@ function outputIn(turn: ExportedTurn | undefined): object {
 }
 
 /** The beginning of a log, up to the messages of its only sample. */
-function headOf(session: ExportedSession, first: ExportedTurn): string {
+function* headOf(session: ExportedSession, first: ExportedTurn): Generator<string> {
   const { session_id, agent_id, created_at } = session;
   const { input, settings } = first.started.data;
   const log = {
@@ -112,8 +114,9 @@ function headOf(session: ExportedSession, first: ExportedTurn): string {
       metadata: { agent_id, ...exportedTexts(session) },
     },
   };
-  const sample = { id: session_id, epoch: 1, input, target: '' };
-  return `${JSON.stringify(log).slice(0, -1)},"samples":[${JSON.stringify(sample).slice(0, -1)},"messages":[`;
+  yield `${JSON.stringify(log).slice(0, -1)},"samples":[{"id":${JSON.stringify(session_id)},"epoch":1,"input":`;
+  yield* textAsJson(input);
+  yield ',"target":"","messages":[';
 }
 
 /**
@@ -150,13 +153,14 @@ export function inspect(session: ExportedSession): SessionWriter {
     *add(record, agent) {
       const newMessages = messagesIn(record, agent);
       if (record.kind === 'turn') {
-        if (!ends) yield headOf(session, record);
+        if (!ends) yield* headOf(session, record);
         ends = { first: ends?.first ?? record, last: record };
       }
       for (const message of newMessages) {
         messages += 1;
         const id = `${session.session_id}/${messages}`;
-        yield (messages === 1 ? '' : ',') + JSON.stringify({ id, ...message });
+        if (messages > 1) yield ',';
+        yield* jsonSlices({ id, ...message });
       }
     },
     end() {

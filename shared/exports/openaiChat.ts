@@ -1,7 +1,14 @@
-import type { ToolDefinition } from '../sessions/turns/chat.ts';
+import type { ChatMessage, ToolDefinition } from '../sessions/turns/chat.ts';
 import { turnMessages } from '../sessions/turns/prompt.ts';
-import { correctMessages } from '../sessions/turns/requestForm.ts';
+import { correctedCall } from '../sessions/turns/requestForm.ts';
+import { jsonSlices } from '../lib/slices.ts';
 import { exportedOutput, type SessionWriter } from './record.ts';
+
+/** Each tool call is corrected when it is written, since its arguments are parsed. */
+const correctedMessage = (message: ChatMessage): object =>
+  message.role === 'assistant' && message.tool_calls
+    ? { ...message, tool_calls: message.tool_calls.map((call) => () => correctedCall(call)) }
+    : message;
 
 /**
  * Writes a session as a line of a fine-tuning file for OpenAI's API: the messages of the answered
@@ -20,21 +27,21 @@ export function openaiChat(): SessionWriter {
       const tool_calls = record.tool_calls.map(
         ({ data: { extra: _extra, reasoning: _reasoning, ...call } }) => call,
       );
-      const messages = correctMessages(
-        turnMessages({
-          turn: record.started.data.turn,
-          input,
-          tool_calls,
-          output: exportedOutput(record),
-        }),
-      );
+      const messages: object[] = turnMessages({
+        turn: record.started.data.turn,
+        input,
+        tool_calls,
+        output: exportedOutput(record),
+      }).map(correctedMessage);
       if (agent && agent.instruction !== system) {
         system = agent.instruction;
         messages.unshift({ content: system, role: 'system' });
       }
-      const text = messages.map((message) => JSON.stringify(message)).join(',');
-      yield (isBegun ? ',' : '{"messages":[') + text;
-      isBegun = true;
+      for (const message of messages) {
+        yield isBegun ? ',' : '{"messages":[';
+        isBegun = true;
+        yield* jsonSlices(message);
+      }
     },
     end() {
       if (!isBegun) return '';

@@ -120,13 +120,17 @@ function* turnText(
       : Math.max(turnSpan.startMs, Date.parse(recorded_at));
   for (const span of innerSpans(session, turn)) {
     endMs = Math.max(endMs, span.endMs);
-    yield `${spanText(trace, turnSpan.id, span)},`;
+    yield* spanText(trace, turnSpan.id, span);
+    yield ',';
   }
-  yield spanText(trace, undefined, { ...turnSpan, endMs });
+  yield* spanText(trace, undefined, { ...turnSpan, endMs });
 }
 
 /** The model call that summarised older turns, as a separate trace. */
-function compactionText(session: ExportedSession, compaction: ExportedCompaction): string {
+function compactionText(
+  session: ExportedSession,
+  compaction: ExportedCompaction,
+): Generator<string> {
   const { recorded_at, data } = compaction;
   const { call, settings, summary, from_turn, up_to_turn } = data;
   const output = [
@@ -158,7 +162,7 @@ export const otel = (session: ExportedSession): SessionWriter => ({
   *add(record: ExportedRecord, agent) {
     yield HEAD;
     if (record.kind === 'turn') yield* turnText(session, record, agent);
-    else yield compactionText(session, record);
+    else yield* compactionText(session, record);
     yield TAIL;
   },
   end: () => '',

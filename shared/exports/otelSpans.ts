@@ -8,6 +8,7 @@ import {
   type GenAiMessage,
 } from './otelValues.ts';
 import type { ExportedSession } from './record.ts';
+import { jsonSlices } from '../lib/slices.ts';
 
 /** Span kinds. */
 export const [INTERNAL, CLIENT] = [1, 3];
@@ -25,11 +26,11 @@ export interface Span {
   failure?: { code: string; message?: string } | undefined;
 }
 
-/** Formats a span as OTLP/JSON. `trace` names the trace; `parent` is undefined for a root span. */
-export function spanText(trace: string, parent: string | undefined, span: Span): string {
+/** Formats a span as OTLP/JSON, in slices. `trace` names the trace; `parent` is undefined for a root span. */
+export function spanText(trace: string, parent: string | undefined, span: Span): Generator<string> {
   const { id, name, kind, startMs, endMs, failure } = span;
   const attributes = { ...span.attributes, 'error.type': failure?.code };
-  return JSON.stringify({
+  return jsonSlices({
     traceId: traceIdOf(trace),
     spanId: spanIdOf(`${trace}/${id}`),
     ...(parent !== undefined && { parentSpanId: spanIdOf(`${trace}/${parent}`) }),

@@ -1,6 +1,7 @@
 /** The OTLP/JSON values that spans consist of. */
 import { createHash } from 'node:crypto';
 import type { ToolCalledData } from '../sessions/events.ts';
+import { nestedJson } from '../lib/slices.ts';
 import { parseToolArguments, type ModelStep } from './record.ts';
 
 /** The value of an attribute. Objects are written as JSON. */
@@ -15,7 +16,7 @@ function anyValue(key: string, value: Exclude<Value, undefined>): object {
     return DOUBLES.has(key) ? { doubleValue: value } : { intValue: String(value) };
   if (Array.isArray(value) && value.every((item) => typeof item === 'string'))
     return { arrayValue: { values: value.map((item: string) => ({ stringValue: item })) } };
-  return { stringValue: JSON.stringify(value) };
+  return { stringValue: nestedJson(value) };
 }
 
 /** Encodes attributes and omits undefined ones. */
@@ -41,7 +42,8 @@ export const toNanoseconds = (ms: number): string => `${ms}000000`;
 /** A message of the GenAI conventions. */
 export interface GenAiMessage {
   role: 'user' | 'assistant' | 'tool';
-  parts: object[];
+  /** Tool calls are made when they are written, since their arguments are parsed. */
+  parts: (object | (() => object))[];
   finish_reason?: string;
 }
 
@@ -72,7 +74,11 @@ export const answerMessage = ({ call, text, tool_calls }: ModelStep): GenAiMessa
   role: 'assistant',
   parts: [
     ...(text === null ? [] : [textPart(text)]),
-    ...tool_calls.map(({ data }) => callPart(data)),
+    ...tool_calls.map(
+      ({ data }) =>
+        () =>
+          callPart(data),
+    ),
   ],
   finish_reason: finishReason(call?.finish_reason || (tool_calls.length > 0 ? 'tool_calls' : '')),
 });

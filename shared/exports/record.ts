@@ -9,6 +9,7 @@ import {
 } from '../sessions/events.ts';
 import { SESSION_TABLES } from '../sessions/tables.ts';
 import { textsIn, type TextsOf } from '../readModels/table.ts';
+import { hasMoreValues } from '../lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
@@ -157,9 +158,11 @@ function isReadable(value: unknown, levels: number = LIMITS.export.argumentsDept
 
 /**
  * Parses the arguments of a tool call; undefined when they are not an object that every JSON parser
- * can read. Exports then contain the text of the model.
+ * can read, or have so many values that parsing them would take long. Exports then contain the text
+ * of the model.
  */
 export function parseToolArguments({ arguments: text }: ToolCalledData): object | undefined {
+  if (hasMoreValues(text, LIMITS.export.argumentsValues)) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);

@@ -1,10 +1,14 @@
 /** HTML that can't contain a value which was not escaped. */
+import { joinToSlices, SLICE_CHARS, textSlices } from './slices.ts';
 
 const HTML = Symbol('HTML');
 
+/** HTML, or a long text that is escaped in slices when it is written. */
+type Part = string | { readonly unescaped: string };
+
 /** A piece of HTML. Only this module makes one. */
 export interface HtmlPiece {
-  readonly [HTML]: string;
+  readonly [HTML]: readonly Part[];
 }
 
 const ENTITIES: Readonly<Record<string, string>> = {
@@ -33,15 +37,28 @@ type Value = HtmlPiece | string | number | undefined | readonly (HtmlPiece | str
 
 const isHtml = (value: Value): value is HtmlPiece => typeof value === 'object' && HTML in value;
 
-function render(value: Value): string {
-  if (value === undefined) return '';
+function partsOf(value: Value): readonly Part[] {
+  if (value === undefined) return [];
   if (isHtml(value)) return value[HTML];
-  return typeof value === 'object' ? value.map(render).join('') : escapeHtml(String(value));
+  if (typeof value === 'object') return value.flatMap(partsOf);
+  const text = String(value);
+  return [text.length > SLICE_CHARS ? { unescaped: text } : escapeHtml(text)];
 }
 
 /** Escapes every value that is not HTML itself. */
-export const html = (parts: TemplateStringsArray, ...values: readonly Value[]): HtmlPiece => ({
-  [HTML]: parts.reduce((text, part, at) => text + render(values[at - 1]) + part),
+export const html = (strings: TemplateStringsArray, ...values: readonly Value[]): HtmlPiece => ({
+  [HTML]: strings.flatMap((string, at) => [...partsOf(values[at - 1]), string]),
 });
 
-export const htmlText = (piece: HtmlPiece): string => piece[HTML];
+function* escapedParts(parts: readonly Part[]): Generator<string> {
+  for (const part of parts)
+    if (typeof part === 'string') yield part;
+    else for (const slice of textSlices(part.unescaped)) yield escapeHtml(slice);
+}
+
+/** The text of a piece in slices, since escaping a long text takes a tenth of a second. */
+export const htmlSlices = (piece: HtmlPiece): Generator<string> =>
+  joinToSlices(escapedParts(piece[HTML]));
+
+/** The text of a piece without long values. */
+export const htmlText = (piece: HtmlPiece): string => [...htmlSlices(piece)].join('');

@@ -5,7 +5,7 @@ import type { createStreamChecker } from '../transparency/proof/sessionChain.ts'
 import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
 import { parseNote } from '../transparency/tlog/note.ts';
 import { eventSection, instant, START, type ReportedEvent } from './eventSection.ts';
-import { html, htmlText, type HtmlPiece } from '../lib/html.ts';
+import { html, htmlSlices, htmlText, type HtmlPiece } from '../lib/html.ts';
 import { CONTENT_SECURITY_POLICY, STYLE } from './style.ts';
 
 /** An agent as it was at a revision. */
@@ -156,9 +156,10 @@ export async function* renderReport(source: ReportSource): AsyncGenerator<string
     const revision = revisionIn(event);
     if (agentId !== undefined && revision !== undefined && revision !== shownRevision) {
       shownRevision = revision;
-      yield htmlText(agentSection(agentId, revision, await source.findAgent(agentId, revision)));
+      const agent = await source.findAgent(agentId, revision);
+      yield* htmlSlices(agentSection(agentId, revision, agent));
     }
-    yield `${htmlText(eventSection(event))}\n`;
+    yield* htmlSlices(html`${eventSection(event)} `);
   }
   if (source.checker.seen.hash !== source.proof.leaf.hash)
     throw proofInvalidError('The events of the session do not lead to its proven event.');

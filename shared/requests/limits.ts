@@ -133,6 +133,11 @@ export const REQUEST_LIMITS = {
      * @beyond exported [as text](exports.md#atif)
      */
     argumentsDepth: 64,
+    /**
+     * Brackets and commas in them.
+     * @beyond likewise
+     */
+    argumentsValues: 5_000,
   },
   /** Limits of a session's title and labels. */
   description: {

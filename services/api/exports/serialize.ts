@@ -5,6 +5,7 @@ import {
   type MakeWriter,
 } from '../../../shared/exports/formats.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { jsonSlices } from '../../../shared/lib/slices.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import {
   createAgentReader,
@@ -33,7 +34,10 @@ async function* serializeEvents(
     await yieldToEventLoop(account_id);
     const cursor = after === undefined ? {} : { after };
     const page = await readSessionEvents(api, account_id, sessionId, { ...bounds, ...cursor });
-    for (const event of page.rows) yield `${JSON.stringify(presentEvent(event))}\n`;
+    for (const event of page.rows) {
+      yield* jsonSlices(presentEvent(event));
+      yield '\n';
+    }
     after = page.rows.at(-1)?.revision;
     more = page.more;
   }
@@ -82,17 +86,25 @@ async function* skipErased(texts: AsyncGenerator<string, void>): AsyncGenerator<
   }
 }
 
+/** The time for making texts between two yields to the event loop. */
+const STEP_MS = 3;
+
 /** Texts as bytes, a slice at a time, between other work. */
 export async function* encode(
   texts: AsyncGenerator<string, void>,
   account_id: string,
 ): AsyncGenerator<Buffer, void> {
   let pending = '';
+  let since = performance.now();
   for await (const text of texts) {
     pending += text;
-    if (pending.length < SLICE_BYTES) continue;
-    yield* encodeInChunks(pending, account_id);
-    pending = '';
+    if (pending.length >= SLICE_BYTES) {
+      yield* encodeInChunks(pending, account_id);
+      pending = '';
+    } else if (performance.now() - since < STEP_MS) continue;
+    // Short texts may take long to make: those of tool calls whose arguments are parsed.
+    else await yieldToEventLoop(account_id);
+    since = performance.now();
   }
   yield* encodeInChunks(pending, account_id);
 }

@@ -13,8 +13,7 @@ import { replayNotFoundError, sessionOfReplayError } from '../../../shared/repla
 import { findOwnReplay, readReplaySettings } from '../../../shared/replays/queries.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
 import { followReplay, type ReplayUpdate } from '../../../shared/replays/followReplay.ts';
-import { requireChecks, requireTurnsOf } from '../../../shared/replays/comparison/checks.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { requireTurnsOf, serializeChecks } from '../../../shared/replays/comparison/checks.ts';
 import { findSessionsToReplay } from '../../../shared/replays/turns/sessionsToReplay.ts';
 import {
   PAGE_BUFFER_BYTES,
@@ -55,24 +54,6 @@ import {
 
 type Body = Static<typeof StartReplayBody>;
 
-/** Serializes the checks as they are recorded. */
-async function serializeChecks(
-  { catalogue }: Pick<RouteContext, 'catalogue'>,
-  checks: NonNullable<Body['checks']>,
-  accountId: string,
-): Promise<string> {
-  const text = JSON.stringify(checks);
-  const maxBytes = LIMITS.replays.checksBytes;
-  if (Buffer.byteLength(text) > maxBytes) {
-    const message = `"checks" must not be longer than ${maxBytes} bytes as JSON.`;
-    throw new TurnlogError('invalid_request', `The request body is not valid: ${message}`, {
-      details: { checks: { message, path: '/checks' } },
-    });
-  }
-  await requireChecks(catalogue, checks, accountId);
-  return text;
-}
-
 /** Parses a request for a replay, and resolves its sessions. */
 async function parseReplayBody(
   api: RouteContext,
@@ -94,7 +75,7 @@ async function parseReplayBody(
     budget_tokens: budget?.tokens ?? LIMITS.replays.defaultBudgetTokens,
     ...(turns?.from !== undefined && { from_turn: turns.from }),
     ...(turns?.up_to !== undefined && { up_to_turn: turns.up_to }),
-    ...(checks && { checks: await serializeChecks(api, checks, accountId) }),
+    ...(checks && { checks: await serializeChecks(api.catalogue, checks, accountId) }),
   };
 }
 

@@ -3,6 +3,7 @@ import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../ports/schemaChecker.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
 import { refusedSchema } from '../../agents/validateParameters.ts';
+import { LIMITS } from '../../limits.ts';
 
 /** A requirement for the answer of a replayed turn. */
 type Expectation =
@@ -29,12 +30,26 @@ function invalid(path: string, problem: string): TurnlogError {
   });
 }
 
-/** Throws `invalid_request` for checks that can't be run. */
-export async function requireChecks(
+/** Throws `invalid_request` for a schema that is rejected before it is compiled. */
+function requireCompilableSchemas(checks: readonly Check[]): void {
+  for (const [index, check] of checks.entries()) {
+    const flaw = 'json_schema' in check ? refusedSchema(check.json_schema) : undefined;
+    if (flaw !== undefined) throw invalid(`/checks/${index}/json_schema`, flaw);
+  }
+}
+
+/** Returns the checks as they are recorded. Throws `invalid_request` for checks that can't be run. */
+export async function serializeChecks(
   catalogue: Pick<AgentCatalogue, 'schemas' | 'models'>,
   checks: readonly Check[],
   accountId: string,
-): Promise<void> {
+): Promise<string> {
+  // First: a schema that is nested too deep would overflow the stack when it is written as JSON.
+  requireCompilableSchemas(checks);
+  const text = JSON.stringify(checks);
+  const { checksBytes } = LIMITS.replays;
+  if (Buffer.byteLength(text) > checksBytes)
+    throw invalid('/checks', `must not be longer than ${checksBytes} bytes as JSON`);
   for (const [index, check] of checks.entries()) {
     const path = `/checks/${index}`;
     if ('judge' in check && !catalogue.models.find(check.judge.model)) {
@@ -42,9 +57,7 @@ export async function requireChecks(
       throw invalid(`${path}/judge/model`, `must be one of ${offered.join(', ')}`);
     }
     if ('json_schema' in check) {
-      const flaw =
-        refusedSchema(check.json_schema) ??
-        (await catalogue.schemas.flawOf(JSON.stringify(check.json_schema), accountId));
+      const flaw = await catalogue.schemas.flawOf(JSON.stringify(check.json_schema), accountId);
       if (flaw !== undefined) throw invalid(`${path}/json_schema`, flaw);
     }
     if ('matches' in check) {
@@ -53,6 +66,7 @@ export async function requireChecks(
       if (flaw !== undefined) throw invalid(`${path}/matches`, 'is not a regular expression');
     }
   }
+  return text;
 }
 
 /**

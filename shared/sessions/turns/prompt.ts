@@ -77,7 +77,8 @@ function roundMessages(calls: readonly ToolCalledData[]): ChatMessage[] {
 /** The same object in each request, so that its arguments are parsed once (requestForm.ts). */
 const callRequests = new WeakMap<ToolCalledData, ToolCallRequest>();
 
-function toolCallRequest(call: ToolCalledData): ToolCallRequest {
+/** A recorded tool call as requests contain it: the same object for the same call. */
+export function toolCallRequest(call: ToolCalledData): ToolCallRequest {
   const request = callRequests.get(call) ?? newToolCallRequest(call);
   callRequests.set(call, request);
   return request;

@@ -111,7 +111,7 @@ const isValidCall = (call: ToolCallRequest): boolean =>
   FUNCTION_NAME.test(call.function.name) && hasObjectArguments(call);
 
 /** The call with a valid name and arguments. */
-const correctedCall = (call: ToolCallRequest): ToolCallRequest => {
+export const correctedCall = (call: ToolCallRequest): ToolCallRequest => {
   const { name, arguments: args } = call.function;
   const corrected = {
     ...call.function,
@@ -125,7 +125,7 @@ const hasInvalidCall = (message: ChatMessage): boolean =>
   message.role === 'assistant' && message.tool_calls?.every(isValidCall) === false;
 
 /** The messages with a valid name and a JSON object as arguments of each tool call. */
-export const correctMessages = (messages: readonly ChatMessage[]): ChatMessage[] =>
+const correctMessages = (messages: readonly ChatMessage[]): ChatMessage[] =>
   messages.map((message) =>
     message.role === 'assistant' && message.tool_calls
       ? { ...message, tool_calls: message.tool_calls.map(correctedCall) }

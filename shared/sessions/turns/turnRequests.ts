@@ -1,10 +1,16 @@
 import type { SessionStartedData } from '../events.ts';
-import { rebuildRequests, type RecordedCall } from './requests.ts';
+import { rebuildRequests, type RecordedCall, type RecordedCalls } from './requests.ts';
+import { toolCallRequest, type Turn } from './prompt.ts';
+import { hasObjectArguments } from './requestForm.ts';
 import { digestOfJson } from '../../eventlog/hashChain.ts';
 import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readFirstEvent } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
+import {
+  SLICE_BYTES,
+  yieldForText,
+  yieldToEventLoop,
+} from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { Logger } from '../../lib/logger.ts';
 import type { PageOf } from '../../ports/readModels.ts';
 import { readConfigurationAt } from '../../agents/revisions.ts';
@@ -73,13 +79,15 @@ export async function readRequests(
     summaryOf,
   });
   const breathe = (): Promise<void> => yieldForText(account_id, bytes);
-  const result = await compareRequests(made, { ...page, account_id }, breathe).catch(
-    async (error: unknown) => {
-      if (!(error instanceof SyntaxError)) throw error;
-      const reason = `the form of the answer of turn ${turn} is no JSON`;
-      throw await reportDamage(source, sessionStream(session_id), { reason, revision: undefined });
-    },
-  );
+  async function compare(): Promise<PageOf<RebuiltRequest>> {
+    await parseToolCalls(turns, recorded, account_id);
+    return compareRequests(made, { ...page, account_id }, breathe);
+  }
+  const result = await compare().catch(async (error: unknown) => {
+    if (!(error instanceof SyntaxError)) throw error;
+    const reason = `the form of the answer of turn ${turn} is no JSON`;
+    throw await reportDamage(source, sessionStream(session_id), { reason, revision: undefined });
+  });
   const calls = result.rows.filter(({ matches }) => !matches).map(({ number }) => number);
   if (calls.length > 0)
     source.logger.warn(
@@ -87,6 +95,29 @@ export async function readRequests(
       'the events of a turn do not come to the requests that were sent',
     );
   return result;
+}
+
+/**
+ * Parses the tool calls of turns in slices, where requests need it. What was parsed is known when the
+ * requests that contain the calls are rebuilt.
+ */
+async function parseToolCalls(
+  turns: readonly Turn[],
+  { calls }: Pick<RecordedCalls, 'calls'>,
+  accountId: string,
+): Promise<void> {
+  const areCorrected = calls.some(({ form }) => form?.corrected_calls);
+  let chars = 0;
+  for (const call of turns.flatMap(({ tool_calls }) => tool_calls)) {
+    const callChars = (areCorrected ? call.arguments.length : 0) + (call.extra?.length ?? 0);
+    chars += callChars;
+    if (chars > SLICE_BYTES) {
+      await yieldToEventLoop(accountId);
+      chars = callChars;
+    }
+    const request = toolCallRequest(call);
+    if (areCorrected) hasObjectArguments(request);
+  }
 }
 
 /** A page of the requests, each compared with the hash of the sent request. */

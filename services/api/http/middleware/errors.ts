@@ -1,23 +1,25 @@
 import type { Context, Middleware } from 'koa';
-import { TurnlogError, type ErrorCode } from '../../../../shared/lib/errors/turnlogError.ts';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../../shared/lib/errors/errorSummary.ts';
 import { isTypoOf } from '../../../../shared/lib/typos.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { ErrorPresenter } from '../errors/errorPresenter.ts';
+import type { Route } from '../route.ts';
 import { throttledLog } from '../throttledLog.ts';
 import { jsonText, sendJson, turnPath, wantsPretty } from '../responses/envelope.ts';
 
-/** Logs failed requests by error code, throttled: clients can cause them at any rate. */
-function createFailureLog(logger: Logger): (code: ErrorCode, latest: object) => void {
-  const logs = new Map<ErrorCode, (latest: object) => void>();
-  return (code, latest) => {
-    let log = logs.get(code);
-    if (!log) {
-      log = throttledLog((requests, request: object) =>
-        logger.warn({ requests, ...request }, 'requests failed; this is the latest'),
+/** Logs failed requests by their kind, throttled: clients can cause them at any rate. */
+function createFailureLog(
+  write: (fields: object, message: string) => void,
+): (kind: string, latest: object) => void {
+  const logs = new Map<string, (latest: object) => void>();
+  return (kind, latest) => {
+    const log =
+      logs.get(kind) ??
+      throttledLog((requests, request: object) =>
+        write({ requests, ...request }, 'requests failed; this is the latest'),
       );
-      logs.set(code, log);
-    }
+    logs.set(kind, log);
     log(latest);
   };
 }
@@ -100,13 +102,18 @@ function preflightError(origin: string): TurnlogError {
 const isPreflight = (ctx: Context): boolean =>
   ctx.method === 'OPTIONS' && ctx.get('access-control-request-method') !== '';
 
+/** The operation of a request that a route handled; empty for others. */
+const operationOf = ({ state }: Context): string =>
+  (state as { route?: Pick<Route, 'operationId'> }).route?.operationId ?? '';
+
 /** Turns every error into a response. `suggestPath` returns the path that a client may have meant. */
 export function answerErrors(
   logger: Logger,
   errors: ErrorPresenter,
   suggestPath: (path: string) => string | undefined = () => undefined,
 ): Middleware {
-  const logFailure = createFailureLog(logger);
+  const logFailure = createFailureLog((...line) => logger.warn(...line));
+  const logDefect = createFailureLog((...line) => logger.error(...line));
   return async (ctx, next) => {
     const request_id = ctx.state['request_id'] as string;
     let error: TurnlogError;
@@ -130,11 +137,13 @@ export function answerErrors(
       const needsNoLog =
         ctx.path.startsWith('/health/') || ctx.state['unavailable'] === true || ctx.res.closed;
       const request = { request_id, method: ctx.method, path: ctx.path };
+      // With the stack, and by the route, because routes fail for different reasons.
       if (status === 500)
-        logger.error(
-          { err: error.cause ?? error, code: error.code, ...request },
-          'a request failed',
-        );
+        logDefect(`${error.code} ${operationOf(ctx)}`, {
+          err: error.cause ?? error,
+          code: error.code,
+          ...request,
+        });
       else if (status > 500 && !needsNoLog && !isLoggedWithTurn)
         logFailure(error.code, { ...errorSummary(error), ...request });
     }

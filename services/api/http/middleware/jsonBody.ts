@@ -62,7 +62,7 @@ export async function readJsonBody(
   const text = decode(bytes);
   releaseBuffer(bytes);
   if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
-  const json = parse(text);
+  const json = await parse(text, account_id);
   await yieldForText(account_id, length);
   return json;
 }
@@ -75,10 +75,11 @@ function decode(bytes: Buffer): string {
   }
 }
 
-function parse(text: string): unknown {
+async function parse(text: string, accountId: string): Promise<unknown> {
   try {
     return JSON.parse(text);
   } catch (cause) {
+    await yieldForText(accountId, text.length);
     const where = describeJsonError(text);
     throw new TurnlogError('invalid_json', `The body is not JSON: ${where}.`, { cause });
   }

@@ -1,5 +1,6 @@
 /** Whatever a model sends as the arguments of a tool call, the readers of exports take the session. */
-import { describe, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { SESSION_WRITERS } from '../../../../shared/exports/formats.ts';
 import { parseToolArguments } from '../../../../shared/exports/record.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import {
@@ -9,7 +10,11 @@ import {
   turnCompleted,
   turnStarted,
 } from '../../../support/builders/events.ts';
-import { turnsOf, written } from '../../../support/processes/exports/written.ts';
+import { agent, session, turnsOf, written } from '../../../support/processes/exports/written.ts';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 const FORMATS = ['openai-chat', 'otel', 'inspect', 'atif'] as const;
 
@@ -31,6 +36,7 @@ const HOSTILE = {
   'with half of a surrogate pair': '{"q":"\\ud83d"}',
   'with half of a surrogate pair in a name': '{"list":[{"\\ud83d":1}]}',
   'with a number beyond a double': '{"n":[1e999]}',
+  'with as many values as fit': `{"a":[${'0,'.repeat(LIMITS.model.argumentsChars / 2 - 5)}0]}`,
 };
 
 /** All strings of a JSON text, names among them. */
@@ -51,11 +57,41 @@ describe.each(FORMATS)('%s', (format) => {
   });
 });
 
+test.each(
+  FORMATS.flatMap((format) =>
+    [JSON.stringify({ a: 'x'.repeat(200_000) }), '{"a":1}', '[0]'].map(
+      (args) => [format, args] as const,
+    ),
+  ),
+)('%s is written in short pieces, which parse one tool call each: %.9s', (format, args) => {
+  const data = { round: 1, arguments: args };
+  const [turn] = turnsOf(
+    turnStarted(1, { input: '\u0001'.repeat(500_000) }),
+    ...Array.from({ length: 8 }, () => toolCalled(1, data)),
+    turnCompleted(1, { calls: [modelCall, modelCall] }),
+  );
+  const parse = jest.spyOn(JSON, 'parse');
+  for (const piece of SESSION_WRITERS[format](session).add(turn!, agent)) {
+    expect(piece.length).toBeLessThan(150_000);
+    expect(parse.mock.calls.length).toBeLessThanOrEqual(1);
+    parse.mockClear();
+  }
+});
+
 test.each([
   ['inspect', `"arguments":{},"parse_error":"Not read as a JSON object: {\\"n\\":1e999}"`],
   ['atif', `"arguments":{},"extra":{"duration_ms":3,"arguments_text":"{\\"n\\":1e999}"}`],
 ] as const)('%s says that arguments were not read', (format, said) => {
   expect(exported(format, '{"n":1e999}')).toContain(said);
+});
+
+test('arguments are read up to a number of values, and no further', () => {
+  const read = (values: number): unknown =>
+    parseToolArguments(toolCallData(1, { arguments: `{"a":[${'0,'.repeat(values)}0]}` }));
+  // A brace and a bracket count, too.
+  const most = LIMITS.export.argumentsValues - 2;
+  expect(read(most)).toEqual({ a: Array.from({ length: most + 1 }, () => 0) });
+  expect(read(most + 1)).toBeUndefined();
 });
 
 test('arguments are read down to a depth, and no further', () => {

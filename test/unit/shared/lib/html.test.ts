@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { escapeHtml, html, htmlText } from '../../../../shared/lib/html.ts';
+import { escapeHtml, html, htmlSlices, htmlText } from '../../../../shared/lib/html.ts';
+import { SLICE_CHARS } from '../../../../shared/lib/slices.ts';
 
 test('escapes what ends an element, an attribute or a reference', () => {
   expect(escapeHtml(`<a href="x" title='y'>&amp;</a>`)).toBe(
@@ -22,3 +23,14 @@ test('takes only its own pieces as they are', () => {
   const forged = JSON.parse('{"html":"<script>"}') as string;
   expect(() => htmlText(html`${forged}`)).toThrow();
 });
+
+test.each(['\u00ad', '<', '😀', '\ud83d', 'a😀'])(
+  'escapes a long text of %j in slices',
+  (repeated) => {
+    const text = repeated.repeat(5 * SLICE_CHARS);
+    const slices = [...htmlSlices(html`<p>${text}</p>`)];
+    expect(slices.join('')).toBe(`<p>${escapeHtml(text)}</p>`);
+    // A character is written with at most eight: \u{00AD}.
+    for (const { length } of slices) expect(length).toBeLessThanOrEqual(9 * SLICE_CHARS);
+  },
+);

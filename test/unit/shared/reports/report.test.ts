@@ -6,6 +6,7 @@ import { createStreamChecker } from '../../../../shared/transparency/proof/sessi
 import { shownEventHash } from '../../../../shared/transparency/proof/shownTexts.ts';
 import { commitText } from '../../../../shared/eventlog/encryption/protectedText.ts';
 import { GENESIS_HASH } from '../../../../shared/eventlog/hashChain.ts';
+import { SLICE_CHARS } from '../../../../shared/lib/slices.ts';
 import { formatCheckpoint } from '../../../../shared/transparency/tlog/checkpoint.ts';
 import { signNote } from '../../../../shared/transparency/tlog/note.ts';
 import { noteSigner } from '../../../../shared/transparency/tlog/noteKeys.ts';
@@ -41,17 +42,17 @@ function eventsOf(...contents: [string, object][]): ReportedEvent[] {
   });
 }
 
-async function pageOf(
+async function piecesOf(
   events: ReportedEvent[],
   agent: ReportedAgent | null = { name: 'Helper', instruction: 'Be brief.' },
-): Promise<string> {
+): Promise<string[]> {
+  const pieces: string[] = [];
   const hash = events.at(-1)!.metadata.hash;
   const checkpoint = signNote(
     formatCheckpoint({ origin: 'example.com/log', size: 50, root: Buffer.alloc(32) }),
     [signer],
   );
   const proof = formatProof({ index: 49, hashes: [], checkpoint });
-  let page = '';
   for await (const piece of renderReport({
     session_id: SESSION,
     made_at: '2026-02-03T04:05:06.789Z',
@@ -62,9 +63,12 @@ async function pageOf(
     checker: createStreamChecker(`session-${SESSION}`),
     findAgent: async () => agent ?? undefined,
   }))
-    page += piece;
-  return page;
+    pieces.push(piece);
+  return pieces;
 }
+
+const pageOf = async (...args: Parameters<typeof piecesOf>): Promise<string> =>
+  (await piecesOf(...args)).join('');
 
 const settings = {};
 const turn = (wrap: (value: string) => unknown, value: string): [string, object][] => [
@@ -137,6 +141,16 @@ describe('a report', () => {
       /http-equiv="Content-Security-Policy" content="default-src &#39;none&#39;; style-src &#39;sha256-[\w+/=]{44}&#39;; base-uri/,
     );
     expect(page).toMatch(/^<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">/);
+  });
+
+  test('comes in short pieces, however long its texts are', async () => {
+    const long = '\u00ad'.repeat(250_000);
+    const pieces = await piecesOf(eventsOf(...turn(text, long).slice(0, 2)), {
+      name: 'a',
+      instruction: long,
+    });
+    expect(pieces.join('').includes('\\u{00AD}'.repeat(250_000))).toBe(true);
+    for (const { length } of pieces) expect(length).toBeLessThanOrEqual(9 * SLICE_CHARS);
   });
 
   test('says what happened, who did it and what proves it', async () => {

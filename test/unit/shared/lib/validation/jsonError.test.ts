@@ -4,6 +4,7 @@ import {
   describeJsonError,
   findJsonError,
 } from '../../../../../shared/lib/validation/jsonError.ts';
+import { timed } from '../../../../../shared/lib/time/processorTime.ts';
 
 test.each([
   ['{"input":hello}', 'line 1, column 10 has an unexpected "h"'],
@@ -28,6 +29,27 @@ test.each([
 ])('%j: %s', (text, described) => {
   expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
   expect(describeJsonError(text)).toBe(described);
+});
+
+const CHARACTERS = 2_000_000;
+const ESCAPES = `"${'\\n'.repeat(CHARACTERS / 2)}"`;
+
+/** The processor time of ten calls, the first of which compile what is called. */
+const cpuMsOf = (work: () => unknown): number =>
+  timed(() => {
+    for (let times = 0; times < 10; times += 1) work();
+  }).cpuMs;
+
+test.each([
+  ['escapes', ESCAPES],
+  ['strings with escapes', `[${`"${String.raw`\"`.repeat(50)}",`.repeat(CHARACTERS / 103)}0]`],
+  ['lines', `${'\n'.repeat(CHARACTERS)}0`],
+])('the place after 2 MB of %s is found in about the time that parsing takes', (_what, json) => {
+  const broken = `${json}x`;
+  expect(findJsonError(broken).character).toBe('x');
+  // Seven to fifteen times as long with an object for each escape, or a list of all lines.
+  const limitMs = 4 * cpuMsOf(() => JSON.parse(ESCAPES) as unknown);
+  expect(cpuMsOf(() => findJsonError(broken))).toBeLessThan(limitMs);
 });
 
 test('an error is found where it is, or at the start of the word or escape that it is in', () => {

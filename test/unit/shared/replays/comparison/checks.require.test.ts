@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { createSchemaChecker } from '../../../../../infra/jsonschema/schemaChecker.ts';
 import {
-  requireChecks,
   requireTurnsOf,
+  serializeChecks,
   type Check,
 } from '../../../../../shared/replays/comparison/checks.ts';
 import type { ChatModels } from '../../../../../shared/ports/chatModel.ts';
@@ -25,9 +25,18 @@ test.each<[Check, string]>([
   [{ json_schema: { $ref: 'https://example.com' } }, 'checks/0/json_schema'],
   [{ judge: { model: 'other', criteria } }, 'checks/0/judge/model'],
 ])('%j is refused by its place', async (check, field) => {
-  await expect(requireChecks({ models, schemas }, [check], 'acct_1')).rejects.toMatchObject({
+  await expect(serializeChecks({ models, schemas }, [check], 'acct_1')).rejects.toMatchObject({
     code: 'invalid_request',
     details: { [field]: { path: `/${field}` } },
+  });
+});
+
+test('a schema that is nested too deep to be written as JSON is refused by its place', async () => {
+  const json_schema = JSON.parse(`{"a":${'['.repeat(20_000)}${']'.repeat(20_000)}}`) as object;
+  const checks = [{ json_schema }] as Check[];
+  await expect(serializeChecks({ models, schemas }, checks, 'acct_1')).rejects.toMatchObject({
+    code: 'invalid_request',
+    details: { 'checks/0/json_schema': { path: '/checks/0/json_schema' } },
   });
 });
 
@@ -38,7 +47,9 @@ test('checks that can be made are taken', async () => {
     { json_schema: { type: 'object' } },
     { judge: { model: 'm', criteria } },
   ];
-  await expect(requireChecks({ models, schemas }, checks, 'acct_1')).resolves.toBeUndefined();
+  await expect(serializeChecks({ models, schemas }, checks, 'acct_1')).resolves.toBe(
+    JSON.stringify(checks),
+  );
 });
 
 const SESSIONS = [

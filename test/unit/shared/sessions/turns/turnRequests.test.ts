@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import { chatRequest, compactionRequest } from '../../../../../shared/sessions/turns/prompt.ts';
 import { canonicalJson } from '../../../../../shared/eventlog/canonicalJson.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
@@ -12,9 +12,11 @@ import {
   sessionDescribed,
   sessionErased,
   sessionStarted,
+  toolCalled,
   turnCompleted,
   turnStarted,
 } from '../../../../support/builders/events.ts';
+import { SLICE_BYTES } from '../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
@@ -180,6 +182,37 @@ describe('the requests of a turn', () => {
       more: false,
     });
     expect(await read(1, { limit: 2 })).toMatchObject({ rows: [{}, {}], more: true });
+  });
+
+  test('that corrected tool calls parse one large call per turn of the event loop', async () => {
+    const large = JSON.stringify({ a: 'x'.repeat(SLICE_BYTES) });
+    const [started, completed] = plain(1, 1) as [Shape, Shape];
+    const toolCalls = [large, large, large].map((args) => toolCalled(1, { arguments: args }));
+    const corrected = { ...call({}), form: { corrected_calls: true } };
+    const calls = [corrected, corrected];
+    const { read } = session([
+      sessionStarted(),
+      started,
+      ...toolCalls,
+      { ...completed, data: { ...completed.data, calls } },
+    ]);
+    let loopTurns = 0;
+    const countTurns = (): void => {
+      loopTurns += 1;
+      counting = setImmediate(countTurns);
+    };
+    let counting = setImmediate(countTurns);
+    const parsedAt: number[] = [];
+    const parse = JSON.parse;
+    jest.spyOn(JSON, 'parse').mockImplementation((...args) => {
+      if (args[0] === large) parsedAt.push(loopTurns);
+      return parse(...args) as unknown;
+    });
+    await read(1);
+    clearImmediate(counting);
+    jest.restoreAllMocks();
+    expect(parsedAt).toHaveLength(3);
+    expect(new Set(parsedAt).size).toBe(3);
   });
 
   test('of an erased session are gone, also before the read models have seen it', async () => {
