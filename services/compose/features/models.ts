@@ -53,10 +53,10 @@ async function offerListedModels(
       answered = signal.aborted || (await ask('debug'));
     }
   };
-  const asked = ask('warn').then((answered) => {
-    if (!answered) void keepAsking();
-  });
-  await resolvesWithin(asked, LIST_WAIT_MS);
+  const askUntilAnswered = async (): Promise<void> => {
+    if (!(await ask('warn'))) void keepAsking();
+  };
+  await resolvesWithin(askUntilAnswered(), LIST_WAIT_MS);
 }
 
 /** Opens the configured models, and the built-in one that needs no provider. */
