@@ -1,6 +1,9 @@
 import { Socket } from 'node:net';
 import { Client, types, type ClientBase, type ClientConfig } from 'pg';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { guardProtocol } from './protocolGuard.ts';
+
+guardProtocol();
 
 const BIGINT = 20;
 /** How long a client waits for a connection, in milliseconds. */

@@ -13,6 +13,11 @@ export interface Queries {
 /** A process reports its requests in portions of the limit divided by this number. */
 const PORTIONS = 10;
 const SECOND_MS = 1_000;
+/**
+ * How far ahead a count may end, in milliseconds: a second, and as much for the difference between
+ * the clocks of two processes.
+ */
+const LONGEST_MS = 2 * SECOND_MS;
 
 interface KeyUse {
   /** Requests that are not reported yet. */
@@ -64,6 +69,11 @@ export function createSharedRateLimiter(client: Queries): RateLimiter {
     use.telling = true;
     try {
       const { consumedPoints, msBeforeNext } = await sharedCounter.penalty(keyId, untold);
+      // Dated by a clock that was far ahead, the count would not start again until then.
+      if (msBeforeNext > LONGEST_MS) {
+        await sharedCounter.delete(keyId);
+        return;
+      }
       // Another machine's clock may make the second appear longer.
       use.leftUntil = performance.now() + Math.min(msBeforeNext, SECOND_MS);
       use.left = Math.max(0, perSecond - consumedPoints);

@@ -54,6 +54,7 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'koa-compress': 'services/api',
   openai: 'infra/openai',
   pg: 'infra/postgres',
+  'pg-protocol': 'infra/postgres',
   'prom-client': 'infra/metrics',
   'rate-limiter-flexible': 'infra/ratelimit',
   'raw-body': 'services/api',

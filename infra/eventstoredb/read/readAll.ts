@@ -126,7 +126,16 @@ export interface ReadCallOptions {
   onActivity: () => void;
 }
 
-/** Reads all events that answer a request, up to `maxBytes`. Rejects with the abort reason. */
+/**
+ * The most that one answer may hold in memory, in bytes. The largest that Turnlog needs is some
+ * 33 MiB: the events near a conflict, each as large as an append can be.
+ */
+const MAX_ANSWER_BYTES = 40 * 1024 * 1024;
+
+/**
+ * Reads the events that answer a request, up to its count and `maxBytes`; a server may send more.
+ * Rejects with the abort reason, and when the answer has more than 40 MiB.
+ */
 export async function readAll(
   client: HostClient,
   request: ReadReq,
@@ -140,17 +149,25 @@ export async function readAll(
     reject(signal.reason);
     call.cancel();
   });
+  const limit = Number(request.getOptions()!.getCount());
   let bytes = 0;
+  let heldBytes = 0;
+  function stop(error?: Error): void {
+    if (error) reject(error);
+    else resolve();
+    call.cancel();
+  }
   call.on('data', (response) => {
     onActivity();
     const { event } = response;
-    if (event && bytes < maxBytes) {
+    if (event && result.events.length >= limit) stop();
+    else if (event && bytes < maxBytes) {
       result.events.push(event);
       bytes += event.bytes;
-      if (bytes >= maxBytes) {
-        resolve();
-        call.cancel();
-      }
+      heldBytes += event.bytes + event.type.length + event.stream.length + event.id.length;
+      if (bytes >= maxBytes) stop();
+      else if (heldBytes > MAX_ANSWER_BYTES)
+        stop(new Error('The event store sent an answer of more than 40 MiB.'));
     }
     if (response.streamNotFound) result.streamNotFound = true;
   });

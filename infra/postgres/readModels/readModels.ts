@@ -1,8 +1,13 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { Pool, type QueryResultRow } from 'pg';
+import { createFairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import type { ProjectorBeat, ReadModels } from '../../../shared/ports/readModels.ts';
-import { createReadModelQueries } from '../../../shared/readModels/queries.ts';
+import {
+  createReadModelQueries,
+  type ReadModelQueries,
+} from '../../../shared/readModels/queries.ts';
 import type {
   KeyedPage,
   Listing,
@@ -32,6 +37,39 @@ import { createSessionSearch } from './wordIndex.ts';
 const STATEMENT_MS = 5000;
 const IDLE_MS = 30_000;
 
+/**
+ * Queries that read many rows of the account in their first argument. Accounts take turns with them,
+ * and one account uses at most half of the connections.
+ */
+const FAIR_QUERIES = [
+  'listSessions',
+  'findTranscript',
+  'hasUnindexed',
+  'sumUsage',
+  'listAgents',
+  'listReplays',
+  'listWebhooks',
+  'listApiKeys',
+] as const;
+/** Connections that these queries leave to others, such as look-ups of API keys and accounts. */
+const KEPT_CONNECTIONS = 2;
+
+type FairQueries = Pick<ReadModelQueries, (typeof FAIR_QUERIES)[number]>;
+type QueryOfAccount = (accountId: string, ...rest: unknown[]) => Promise<unknown>;
+
+/** The account of the fair query that runs. */
+const currentAccount = new AsyncLocalStorage<string>();
+
+const fairQueries = (queries: FairQueries): FairQueries =>
+  Object.fromEntries(
+    FAIR_QUERIES.map((name) => {
+      const query = queries[name] as QueryOfAccount;
+      const fairQuery: QueryOfAccount = (accountId, ...rest) =>
+        currentAccount.run(accountId, query, accountId, ...rest);
+      return [name, fairQuery];
+    }),
+  ) as unknown as FairQueries;
+
 const ROW_KEY = slotKey({ version: VERSION, stage: 'live' });
 
 function createPool(databaseUrl: string, poolSize: number): { rows: ReadRows; pool: Pool } {
@@ -43,8 +81,21 @@ function createPool(databaseUrl: string, poolSize: number): { rows: ReadRows; po
   });
   // Without a listener a broken idle connection would end the process. The pool has already dropped it.
   pool.on('error', () => undefined);
+  const turns = createFairSemaphore('postgres_queries', {
+    permits: Math.max(1, poolSize - KEPT_CONNECTIONS),
+    bytes: Infinity,
+  });
+  async function acquireTurn(): Promise<Disposable | undefined> {
+    const account_id = currentAccount.getStore();
+    if (account_id === undefined) return undefined;
+    const { signal } = new AbortController();
+    const bounds = { waitMs: STATEMENT_MS, signal };
+    const permit = await turns.acquire({ account_id, bytes: 0 }, bounds);
+    return { [Symbol.dispose]: permit.release };
+  }
   const rows = <Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []) =>
     withDatabaseErrors(async (): Promise<Row[]> => {
+      using _turn = await acquireTurn();
       // No stored text has a NUL, and the server refuses one as a parameter.
       if (parameters.some((parameter) => typeof parameter === 'string' && parameter.includes('\0')))
         return [];
@@ -170,8 +221,10 @@ export function openPostgresReadModels({
   const { rows, pool } = createPool(databaseUrl, poolSize);
   const follower = createFollower(databaseUrl);
   let closing: Promise<void> | undefined;
+  const queries = createReadModelQueries(createPostgresDatabase(rows));
   return {
-    ...createReadModelQueries(createPostgresDatabase(rows)),
+    ...queries,
+    ...fairQueries(queries),
     refusedCheckpoint: async () =>
       (await rows<{ refused: Position | null }>(`SELECT refused FROM ${ROW}`, ROW_KEY))[0]
         ?.refused ?? undefined,

@@ -9,6 +9,7 @@ import { loadRegistry, offlineModel } from '../../../infra/openai/registry.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { ChatModels } from '../../../shared/ports/chatModel.ts';
 import { observeModels } from './metrics.ts';
@@ -17,9 +18,12 @@ import type { Opening } from '../opening.ts';
 /** Times between two attempts to get a provider's list of models. */
 const LIST_PAUSES = { firstMs: 2_000, longestMs: 60_000 };
 
+/** How long the start waits for a provider's list, so that a prompt one is offered from the start. */
+const LIST_WAIT_MS = 500;
+
 /**
- * Offers the models that a provider lists. If it does not answer at the start, it is asked again in
- * the background until it does.
+ * Offers the models that a provider lists. If it does not answer promptly at the start, it is asked
+ * in the background until it does.
  */
 async function offerListedModels(
   models: Pick<ReturnType<typeof createChatModels>, 'list' | 'offerModelsOf'>,
@@ -49,7 +53,10 @@ async function offerListedModels(
       answered = signal.aborted || (await ask('debug'));
     }
   };
-  if (!(await ask('warn'))) void keepAsking();
+  const askUntilAnswered = async (): Promise<void> => {
+    if (!(await ask('warn'))) void keepAsking();
+  };
+  await resolvesWithin(askUntilAnswered(), LIST_WAIT_MS);
 }
 
 /** Opens the configured models, and the built-in one that needs no provider. */

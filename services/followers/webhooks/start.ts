@@ -19,6 +19,13 @@ const END_MS = 2_000;
 const POLLS = 120;
 const LOOKUPS = 100;
 
+/**
+ * After a poll, the next one waits this many times as long as it took, up to a limit in
+ * milliseconds: a long list would otherwise occupy the process and the database most of the time.
+ */
+const PAUSE_PER_POLL = 20;
+const LONGEST_PAUSE_MS = 5_000;
+
 interface DeliveryTask {
   row: WebhookRow;
   /** Aborts when no further messages may be sent. */
@@ -46,6 +53,7 @@ function createDeliveryTasks(
 ): DeliveryTasks {
   const tasks = new Map<string, DeliveryTask>();
   let polls = 0;
+  let nextPollAt = 0;
   let unverifiedIds: string[] = [];
 
   function start(row: WebhookRow): DeliveryTask {
@@ -101,6 +109,8 @@ function createDeliveryTasks(
 
   return {
     async poll() {
+      const startedAt = performance.now();
+      if (startedAt < nextPollAt) return;
       const rows = await readModels.listEnabledWebhooks(LIMITS.webhooks.enabled);
       const enabled = new Map(rows.map((row) => [row.webhook_id, row]));
       // Deliveries that are stopping do not delay other webhooks. Their own webhook starts again at
@@ -112,6 +122,8 @@ function createDeliveryTasks(
       for (const [id, row] of enabled) if (!tasks.has(id)) tasks.set(id, start(row));
       await deleteOldCheckpoints(enabled);
       polls += 1;
+      const endedAt = performance.now();
+      nextPollAt = endedAt + Math.min(PAUSE_PER_POLL * (endedAt - startedAt), LONGEST_PAUSE_MS);
     },
     count() {
       const enabled = [...tasks.values()].filter(({ signal }) => !signal.aborted);

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
 import { isClosed } from '../../eventlog/encryption/closedText.ts';
@@ -16,6 +17,8 @@ import { noRows, readStreamRows, type StreamRows } from './streamRows.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 const MAX_RECORDED = 10_000;
+/** Rows of a long list that are checked in one turn of the event loop. */
+const CHECKED_AT_ONCE = 100;
 
 type Checked = Pick<
   ReadModels,
@@ -92,19 +95,22 @@ export function withCheckedTexts<Queries extends Checked>(
   /** Hashes of rows with plain texts that the log has; the texts may be erased any time. */
   const recorded = new LRUCache<string, string>(entriesUpTo(MAX_RECORDED));
 
-  const checkOwner = createOwnerCheck(store, findings);
+  // Two caches: the list of enabled webhooks, read again and again, would evict all sessions.
+  const checkSessionOwner = createOwnerCheck(store, findings);
+  const checkWebhookOwner = createOwnerCheck(store, findings);
 
   async function checkWebhooks(rows: readonly WebhookRow[]): Promise<void> {
     for (const row of rows)
-      await checkOwner({ table: 'webhooks', key: row.webhook_id }, WEBHOOK.stream(row), row);
+      await checkWebhookOwner({ table: 'webhooks', key: row.webhook_id }, WEBHOOK.stream(row), row);
     await check(WEBHOOK, rows);
   }
 
   /** Without those that the log gives to another account, which are named: the others go on. */
   async function ownWebhooks(rows: readonly WebhookRow[]): Promise<WebhookRow[]> {
     const own: WebhookRow[] = [];
-    for (const row of rows)
+    for (const [index, row] of rows.entries())
       try {
+        if (index > 0 && index % CHECKED_AT_ONCE === 0) await setImmediate();
         await checkWebhooks([row]);
         own.push(row);
       } catch (error) {
@@ -115,7 +121,11 @@ export function withCheckedTexts<Queries extends Checked>(
 
   async function checkTranscript({ session, turns }: TranscriptRows): Promise<void> {
     const { session_id } = session;
-    await checkOwner({ table: 'sessions', key: session_id }, sessionStream(session_id), session);
+    await checkSessionOwner(
+      { table: 'sessions', key: session_id },
+      sessionStream(session_id),
+      session,
+    );
     await check(TURN, turns.rows);
   }
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { Client } from 'pg';
 import { openPostgresReadModels } from '../../../infra/postgres/readModels/readModels.ts';
 import type { ActiveProjectionStore, ReadModels } from '../../../shared/ports/readModels.ts';
 import {
@@ -199,6 +200,28 @@ function suite(serverUrl: string): void {
     expect(await cutConnections(database.url, 'queries')).toBeGreaterThan(0);
     await replica.listAccounts().catch(() => undefined);
     expect(await replica.listAccounts()).toEqual([]);
+  });
+
+  test("one account's slow queries leave connections to other accounts and to look-ups of keys", async () => {
+    await (await openStore()).complete();
+    const replica = openReplica();
+    const [live] = await execute(
+      database.url,
+      "SELECT schemaname FROM pg_tables WHERE tablename = 'sessions'",
+    );
+    const locker = new Client(database.url);
+    await locker.connect();
+    await locker.query(`BEGIN; LOCK TABLE ${String(live?.['schemaname'])}.sessions`);
+    const slow = Array.from({ length: 500 }, () =>
+      replica.listSessions('acct_1', ALL).catch(String),
+    );
+    try {
+      expect(await replica.findApiKey('key_1')).toBeUndefined();
+      expect((await replica.listReplays('acct_2', ALL)).rows).toEqual([]);
+    } finally {
+      await locker.end();
+    }
+    for (const page of await Promise.all(slow)) expect(page).toEqual({ rows: [], more: false });
   });
 
   test('after erasures the dead rows of the read models are cleared, once for all that come together', async () => {

@@ -9,14 +9,16 @@ function counted() {
   let away = false;
   let asked = 0;
   return {
+    rows,
     goAway: () => (away = true),
     asked: () => asked,
     query: async (query: object) => {
       asked += 1;
-      const { values } = query as { values: [string, number, number, number] };
+      const { text, values } = query as { text: string; values: [string, number, number, number] };
       const [key, points, expire, now] = values;
       await new Promise((resolve) => setImmediate(resolve));
       if (away) throw new Error('away');
+      if (text.startsWith('DELETE')) return { rows: [], rowCount: Number(rows.delete(key)) };
       const known = rows.get(key);
       const row =
         known && known.expire > now
@@ -75,6 +77,15 @@ describe('replicas', () => {
     expect(allowed).toBeGreaterThanOrEqual(100);
     expect(allowed).toBeLessThanOrEqual(100 + 3 * 10 + 5);
     expect(table.asked()).toBeLessThanOrEqual(allowed / 10 + 3);
+  });
+
+  test('discard a count that a clock far ahead has dated', async () => {
+    const table = counted();
+    const [inOneYear, perSecond] = [Date.now() + 365 * 24 * 3_600_000, 10];
+    table.rows.set('key_1', { points: 1_000, expire: inOneYear });
+    const limiter = createSharedRateLimiter(table);
+    expect(await letIn([limiter], 20, perSecond)).toBe(perSecond);
+    expect(table.rows.get('key_1')?.expire).toBe(Date.now() + 1_000);
   });
 
   test('limit by their own counts while the database is away, and refuse nothing for that', async () => {

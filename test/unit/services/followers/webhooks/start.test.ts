@@ -5,7 +5,7 @@ import {
 } from '../../../../../services/followers/webhooks/start.ts';
 import type { DeliveryContext } from '../../../../../services/followers/webhooks/delivery.ts';
 import { createFairSemaphore } from '../../../../../shared/lib/concurrency/fairSemaphore.ts';
-import { sleepUntilAborted } from '../../../../../shared/lib/time/sleep.ts';
+import { sleep, sleepUntilAborted } from '../../../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
 import type {
   WebhookChanges,
@@ -43,6 +43,8 @@ let running: RunningWebhooks;
 /** Resolves when the account has an event. */
 let event: PromiseWithResolvers<void>;
 let sent: number;
+/** How often the list of webhooks was read, and how long that takes. */
+let [polls, pollMs] = [0, 0];
 /** Resolves when the deliveries of `acct_slow` may end. */
 let slow: PromiseWithResolvers<void>;
 
@@ -79,6 +81,7 @@ const delivery: DeliveryContext = {
 beforeEach(() => {
   [rows, pausedReason, followed, kept] = [[], undefined, [], new Map()];
   saving = Promise.resolve();
+  [polls, pollMs] = [0, 0];
   [event, sent, slow] = [Promise.withResolvers(), 0, Promise.withResolvers()];
 });
 afterEach(() => {
@@ -90,8 +93,11 @@ function start(): void {
   running = startWebhooks({
     delivery,
     readModels: {
-      listEnabledWebhooks: async () =>
-        rows.filter(({ deleted, disabled }) => !deleted && disabled === null),
+      async listEnabledWebhooks() {
+        polls += 1;
+        await sleep(pollMs);
+        return rows.filter(({ deleted, disabled }) => !deleted && disabled === null);
+      },
       findWebhook: async (id) => rows.find(({ webhook_id }) => webhook_id === id),
     },
     pausedReason: () => pausedReason,
@@ -226,4 +232,19 @@ test('a webhook whose deliveries do not end delays neither the start nor the sto
   );
   // Two changes, one new start, with the latest revision.
   expect(followed).toEqual([account_id, 'none', 'none', account_id]);
+});
+
+test('a list that takes long to read is read less often', async () => {
+  pollMs = 100;
+  start();
+  await sleep(10_000);
+  expect(polls).toBeGreaterThan(2);
+  expect(polls).toBeLessThan(8);
+});
+
+test('changes of a very long list are seen within seconds', async () => {
+  pollMs = 1_000;
+  start();
+  await sleep(30_000);
+  expect(polls).toBeGreaterThan(3);
 });

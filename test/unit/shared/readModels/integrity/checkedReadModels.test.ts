@@ -16,6 +16,7 @@ import type {
   TurnRow,
 } from '../../../../../shared/readModels/tables.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import {
   accountErased,
@@ -61,19 +62,26 @@ let agent: AgentRow | undefined;
 let turn: TurnRow;
 /** The account that the rows of the session and of its webhook name. */
 let owner: string;
+/** The events of a stream, where the log is large. */
+let eventsOf: ((stream: string) => StoredEvent[]) | undefined;
 let damaged: DamagedRows;
 let checked: ReturnType<typeof start>;
 
 const readStream: EventStore['readStream'] = async (...given) => {
   reads += 1;
   if (isAway) throw storeUnavailableError('away');
-  return memoryReads(log).readStream(...given);
+  return memoryReads(eventsOf?.(given[0]) ?? log).readStream(...given);
 };
 const append = (stream: string, event: Parameters<typeof record>[1]): void =>
   void log.push(record({ stream }, event));
 
 const session = () => ({ session_id: 'session_1', account_id: owner });
-const webhook = () => ({ webhook_id: 'webhook_1', account_id: owner, erased: true, revision: 0 });
+const webhook = (number = 1) => ({
+  webhook_id: `webhook_${number}`,
+  account_id: owner,
+  erased: true,
+  revision: 0,
+});
 
 function start() {
   const queries = {
@@ -83,7 +91,8 @@ function start() {
     findAgent: async () => agent,
     findTranscript: async () => ({ session: session(), turns: { rows: [turn], more: false } }),
     listWebhooks: async () => ({ rows: [webhook()], more: false }),
-    listEnabledWebhooks: async () => [webhook()],
+    listEnabledWebhooks: async (limit: number) =>
+      Array.from({ length: limit }, (_, index) => webhook(index + 1)),
     untilShown: async () => true,
   } as unknown as ReadModels;
   const source = {
@@ -105,7 +114,7 @@ async function project(): Promise<void> {
 }
 
 beforeEach(async () => {
-  [log, isAway, now, leaves, owner] = [[], false, 0, undefined, 'acct_1'];
+  [log, isAway, now, leaves, owner, eventsOf] = [[], false, 0, undefined, 'acct_1', undefined];
   ({ record } = recordHistory());
   append(ACCOUNT, accountOpened());
   append(ACCOUNT, keyIssued('key_1'));
@@ -320,6 +329,24 @@ describe('a row that names another account than the log', () => {
     expect(await failure(checked.listWebhooks('acct_2', bounds))).toEqual([DAMAGED, moved]);
     // Others are still sent theirs.
     expect([await checked.listEnabledWebhooks(1), damaged.list()]).toEqual([[], moved]);
+  });
+
+  test('is looked for among many webhooks in short steps, and the owners of sessions stay known', async () => {
+    const count = LIMITS.webhooks.enabled;
+    for (let number = 1; number <= count; number += 1)
+      append(`webhook-webhook_${number}`, webhookCreated());
+    const streams = Map.groupBy(log, ({ stream }) => stream);
+    eventsOf = (stream) => streams.get(stream) ?? [];
+    await checked.findTranscript('acct_1', 'session_1', bounds);
+    await checked.listEnabledWebhooks(count);
+    const readsBefore = reads;
+    let turns = 0;
+    const counting = setInterval(() => (turns += 1), 0);
+    expect(await checked.listEnabledWebhooks(count)).toHaveLength(count);
+    clearInterval(counting);
+    expect(turns).toBeGreaterThan(1);
+    await checked.findTranscript('acct_1', 'session_1', bounds);
+    expect(reads).toBe(readsBefore);
   });
 });
 
