@@ -1,6 +1,9 @@
 /** Bounds what a broker can do to the process through kafkajs 2.2.4. */
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
+import { promisify } from 'node:util';
+import { unzip } from 'node:zlib';
+import type * as Kafkajs from 'kafkajs';
 import { DeadlineExceeded } from '../../shared/lib/time/withDeadline.ts';
 
 /**
@@ -48,11 +51,19 @@ interface Connection {
   disconnect(): Promise<unknown>;
 }
 
+/** The members of the library's reader of a response that the patch uses. */
+interface Decoder {
+  buffer: Buffer;
+  offset: number;
+  readVarInt(): number;
+  readVarIntArray(read: (decoder: Decoder) => unknown): unknown[];
+}
+
 const load = createRequire(import.meta.url);
 
 /** The prototype of a class that kafkajs does not export. */
 function prototypeOf<Members>(file: string, methods: readonly (keyof Members & string)[]): Members {
-  const { prototype } = load(`kafkajs/src/network/${file}`) as { prototype: Members };
+  const { prototype } = load(`kafkajs/src/${file}`) as { prototype: Members };
   for (const method of methods)
     if (typeof prototype[method] !== 'function')
       throw new Error(`This version of kafkajs can't be patched: ${file} has no ${method}().`);
@@ -68,7 +79,7 @@ function capThrottle(queue: RequestQueue): void {
 }
 
 function patchRequestQueue(): void {
-  const queue = prototypeOf<RequestQueue>('requestQueue', [
+  const queue = prototypeOf<RequestQueue>('network/requestQueue', [
     'canSendSocketRequestImmediately',
     'scheduleCheckPendingRequests',
   ]);
@@ -152,13 +163,33 @@ function patchDisconnect(connection: Connection): void {
   };
 }
 
+const decompress = (buffer: Buffer): Promise<Buffer> =>
+  promisify(unzip)(buffer, { maxOutputLength: MAX_RESPONSE_BYTES });
+
+/** Limits the memory that records take: the headers of a record, and what a batch decompresses to. */
+function patchRecords(): void {
+  const decoder = prototypeOf<Decoder>('protocol/decoder', ['readVarInt', 'readVarIntArray']);
+  const { readVarIntArray } = decoder;
+  // Beyond the end of a record, the library reads empty headers, as many as the record announces.
+  decoder.readVarIntArray = function readWithinBuffer(read) {
+    const { offset } = this;
+    if (this.readVarInt() > this.buffer.length - this.offset)
+      throw new Error('the broker sent a malformed record');
+    this.offset = offset;
+    return readVarIntArray.call(this, read);
+  };
+  const { CompressionCodecs, CompressionTypes } = load('kafkajs') as typeof Kafkajs;
+  const gzip = CompressionCodecs[CompressionTypes.GZIP]() as object;
+  CompressionCodecs[CompressionTypes.GZIP] = () => ({ ...gzip, decompress });
+}
+
 /**
  * Patches the library's private classes, once for the whole process. Throws when the version of the
  * library lacks one of the methods.
  */
 export function patchKafkajs(): void {
   patchRequestQueue();
-  const connection = prototypeOf<Connection>('connection', [
+  const connection = prototypeOf<Connection>('network/connection', [
     'connect',
     'processData',
     'send',
@@ -169,4 +200,5 @@ export function patchKafkajs(): void {
   patchResponses(connection);
   patchRequests(connection);
   patchDisconnect(connection);
+  patchRecords();
 }

@@ -2,6 +2,7 @@
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createKafka } from '../../../../infra/kafka/client.ts';
 import {
@@ -25,12 +26,17 @@ interface Connection {
   sendAuthRequest(request: object): Promise<unknown>;
   disconnect(): Promise<unknown>;
 }
-type Library<Class> = new (options: object) => Class;
+interface RecordDecoder {
+  readVarInt(): number;
+  readVarIntArray(read: (decoder: RecordDecoder) => unknown): unknown[];
+}
+type Library<Class> = new (options: object | Buffer) => Class;
 
 const load = createRequire(import.meta.url);
 const RequestQueue = load('kafkajs/src/network/requestQueue') as Library<Queue>;
 const KafkaConnection = load('kafkajs/src/network/connection') as Library<Connection>;
 const Encoder = load('kafkajs/src/protocol/encoder') as Library<object>;
+const Decoder = load('kafkajs/src/protocol/decoder') as Library<RecordDecoder>;
 const createSocketFactory = load('kafkajs/src/network/socketFactory') as () => unknown;
 
 const nothing = (): void => undefined;
@@ -114,6 +120,33 @@ describe('requests that wait', () => {
     expect(sent).toEqual([]);
     jest.advanceTimersByTime(30_100);
     expect(sent).toEqual([1]);
+  });
+});
+
+describe('a batch of records', () => {
+  const { Codecs } = load('kafkajs/src/protocol/message/compression') as {
+    Codecs: Array<() => { decompress(buffer: Buffer): Promise<Buffer> }>;
+  };
+  const GZIP = 1;
+  const decompress = (bytes: number): Promise<Buffer> =>
+    Codecs[GZIP]!().decompress(gzipSync(Buffer.alloc(bytes)));
+
+  test('is decompressed up to the size of the largest response', async () => {
+    expect(await decompress(1_000_000)).toHaveLength(1_000_000);
+    await expect(decompress(40 * 1024 * 1024)).rejects.toMatchObject({
+      code: 'ERR_BUFFER_TOO_LARGE',
+    });
+  });
+
+  test('has no more headers than bytes', () => {
+    let read = 0;
+    const headersOf = (bytes: number[]): unknown[] =>
+      new Decoder(Buffer.from(bytes)).readVarIntArray((decoder) => {
+        if ((read += 1) > 1_000) throw new Error('endless');
+        return decoder.readVarInt();
+      });
+    expect(headersOf([4, 2, 4])).toEqual([1, 2]);
+    expect(() => headersOf([0xfe, 0xff, 0xff, 0xff, 0x0f])).toThrow('malformed record');
   });
 });
 
