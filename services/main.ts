@@ -5,7 +5,7 @@ import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
 import { banner } from './process/banner.ts';
 import { answerWithoutStart } from './process/help.ts';
-import { stopOnDefect, reportFailure } from './process/processExit.ts';
+import { limitStop, stopOnDefect, reportFailure } from './process/processExit.ts';
 import { chooseServices } from './process/serviceNames.ts';
 import { onStopSignal } from './process/stopSignals.ts';
 import { warnOfOptions } from './process/warnOfOptions.ts';
@@ -14,7 +14,8 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
   const { signal } = stop;
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
-  stopOnDefect({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
+  stopOnDefect({ stop, logger });
+  limitStop({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
   warnOfOptions(config, process.env, logger);
   const services = chooseServices(args, config);
   const service = await startService(config, logger, { services, signal });

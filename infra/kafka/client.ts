@@ -1,32 +1,8 @@
 import { Kafka, logLevel, type Admin, type SASLOptions } from 'kafkajs';
 import { retryRequest } from './retryRequest.ts';
-import { createRequire } from 'node:module';
+import { patchKafkajs } from './kafkajsPatch.ts';
 
-/** The members of the library's request queue that the patch uses. */
-interface RequestQueue {
-  pending: readonly unknown[];
-  /** The end of the broker's throttling, as of `Date.now()`; -1 if it never throttled. */
-  throttledUntil: number;
-  scheduleCheckPendingRequests(): void;
-}
-
-const { prototype } = createRequire(import.meta.url)('kafkajs/src/network/requestQueue') as {
-  prototype: RequestQueue;
-};
-
-/**
- * kafkajs 2.2.4 sets a timer after every response, even without a pending request. The delay is
- * then negative, for which Node.js prints a warning. Without a pending request there is nothing to
- * check later, because the next request checks by itself. Patches the whole process.
- */
-function patchIdleTimers(): void {
-  const schedule = prototype.scheduleCheckPendingRequests;
-  prototype.scheduleCheckPendingRequests = function scheduleWherePending(this: RequestQueue) {
-    if (this.pending.length > 0) schedule.call(this);
-  };
-}
-
-patchIdleTimers();
+patchKafkajs();
 
 /**
  * `debug`: log lines of the Kafka client, for troubleshooting. `warn`: findings that an operator

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
+import { mapInSlices } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { Publication } from '../../shared/publicEvents/publisher.ts';
 import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
@@ -95,7 +96,7 @@ function createPublishingSession(
   return {
     checkpoint: readCheckpointRecord(notes, keys.checkpoint),
     async publish(events, reached) {
-      const messages = events.map((event) => ({
+      const messages = await mapInSlices(transactionalId, events, (event) => ({
         event,
         topic: options.topics[event.channel],
         message: toMessage(event, source),

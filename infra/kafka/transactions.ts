@@ -1,5 +1,7 @@
 import type { Kafka, RecordMetadata, Transaction } from 'kafkajs';
 import { retry } from '../../shared/lib/time/backoff.ts';
+import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
+import { DeadlineExceeded } from '../../shared/lib/time/withDeadline.ts';
 import { kafkaCall } from './errors.ts';
 import { isTransactionPending, retryRequest } from './retryRequest.ts';
 import type { TopicSend } from './batching.ts';
@@ -11,6 +13,8 @@ import type { TopicSend } from './batching.ts';
 const TRANSACTION_TIMEOUT_MS = 30_000;
 const BUSY_LIMIT_MS = 20_000;
 const BUSY_PAUSES = { firstMs: 2, longestMs: 10 };
+/** No transaction that takes longer can still be committed, even if the first request took long. */
+const COMMIT_LIMIT_MS = BUSY_LIMIT_MS + 2 * TRANSACTION_TIMEOUT_MS;
 
 export interface TransactionalProducer {
   /**
@@ -72,20 +76,39 @@ export async function openTransactionalProducer(
     retry: { retries: 0 },
   });
   await kafkaCall(() => retryRequest(() => producer.connect()));
+  const closed = new AbortController();
+  /** A commit that was given up must not continue on new connections: it would fence its successor. */
+  const whileOpen = <Result>(request: () => Promise<Result>): Promise<Result> => {
+    closed.signal.throwIfAborted();
+    return request();
+  };
+
+  async function transact(
+    ...[first, rest = [], last]: Parameters<TransactionalProducer['commit']>
+  ): Promise<void> {
+    // The first call initializes the producer, which may be repeated.
+    const transaction = await retryRequest(() => whileOpen(() => producer.transaction()));
+    await sendFirst(transaction, first);
+    const written: RecordMetadata[] = [];
+    for (const topicSend of rest) written.push(...(await send(transaction, topicSend)));
+    if (last) await send(transaction, last(written));
+    await whileOpen(() => transaction.commit());
+  }
+
   return {
-    commit: (first, rest = [], last) =>
+    commit: (...sends) =>
       kafkaCall(
         async () => {
-          // The first call initializes the producer, which may be repeated.
-          const transaction = await retryRequest(() => producer.transaction());
-          await sendFirst(transaction, first);
-          const written: RecordMetadata[] = [];
-          for (const topicSend of rest) written.push(...(await send(transaction, topicSend)));
-          if (last) await send(transaction, last(written));
-          await transaction.commit();
+          // Each request has a time limit, but a broker that throttles every one could keep the relay
+          // here. A commit that succeeds later is known from the checkpoint.
+          if (!(await resolvesWithin(transact(...sends), COMMIT_LIMIT_MS)))
+            throw new DeadlineExceeded(COMMIT_LIMIT_MS);
         },
         { transactionalId },
       ),
-    close: () => producer.disconnect(),
+    close() {
+      closed.abort(new Error('The producer is closed.'));
+      return producer.disconnect();
+    },
   };
 }

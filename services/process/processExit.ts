@@ -19,25 +19,38 @@ export function reportFailure(error: unknown): void {
 
 /** EX_SOFTWARE of sysexits.h, an internal error. Exit code 1 means that the service could not start. */
 const DEFECT_EXIT_CODE = 70;
-/** Time to close connections, files and threads after the runs have ended. */
-const CLOSING_MS = 10_000;
+/** Time to flush responses and to close connections, files and threads after the runs have ended. */
+const CLOSING_MS = 15_000;
 
-interface DefectOptions {
-  /** Aborted to stop the service as a signal does. */
+interface StopOptions {
+  /** Aborted to stop the service, by a signal or a defect. */
   stop: AbortController;
   logger: Pick<Logger, 'fatal'>;
   graceMs: number;
 }
 
 /**
- * Treats an unhandled error as a defect, after which the state of the process can't be trusted: logs
- * it and stops the service as a signal does, within a time limit, with exit code 70.
+ * Ends the process, with exit code 70, when the service takes longer to stop than the grace time and
+ * the time for closing, such as when a peer keeps a connection open. Recorded events are durable.
  */
-export function stopOnDefect({ stop, logger, graceMs }: DefectOptions): void {
+export function limitStop({ stop, logger, graceMs }: StopOptions): void {
+  const limitMs = graceMs + CLOSING_MS;
+  const end = (): void => {
+    logger.fatal({ limit_ms: limitMs }, 'the service did not stop in time: the process ends');
+    process.exit(DEFECT_EXIT_CODE);
+  };
+  const startTimer = (): void => void setTimeout(end, limitMs).unref();
+  stop.signal.addEventListener('abort', startTimer, { once: true });
+}
+
+/**
+ * Treats an unhandled error as a defect, after which the state of the process can't be trusted: logs
+ * it and stops the service as a signal does, with exit code 70.
+ */
+export function stopOnDefect({ stop, logger }: Omit<StopOptions, 'graceMs'>): void {
   const end = (error: unknown): void => {
     logger.fatal({ err: error }, 'unhandled error: the service stops');
     process.exitCode = DEFECT_EXIT_CODE;
-    setTimeout(() => process.exit(DEFECT_EXIT_CODE), graceMs + CLOSING_MS).unref();
     if (!stop.signal.aborted) stop.abort(new Error('stopped by an unhandled error'));
   };
   process.on('uncaughtException', end);

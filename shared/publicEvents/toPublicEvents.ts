@@ -1,4 +1,5 @@
 import { belongsIn, type DomainEvent } from '../eventlog/eventTypes.ts';
+import { mapInSlices } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
@@ -102,3 +103,10 @@ export function toPublicEvents(stored: readonly ReadableEvent[]): PublicEvent[] 
     );
   });
 }
+
+/** Like toPublicEvents, for a batch of `follower`: yields to the event loop after every few milliseconds. */
+export const toPublicBatch = async (
+  follower: string,
+  stored: readonly ReadableEvent[],
+): Promise<PublicEvent[]> =>
+  (await mapInSlices(follower, stored, (event) => toPublicEvents([event]))).flat();

@@ -4,6 +4,7 @@ import {
   storeUnavailableError,
   TurnlogError,
 } from '../../../shared/lib/errors/turnlogError.ts';
+import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { registerResource } from '../../../shared/lib/concurrency/resources.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { logReplacedError, storeClosedError } from './errors.ts';
@@ -45,6 +46,9 @@ interface Listener {
 /** Heap of the thread for young objects. The default takes several times as much. */
 const YOUNG_MB = 8;
 
+/** Pauses after threads that ended before they answered. Each start takes tens of milliseconds of CPU. */
+const RESTART_PAUSES = { firstMs: 100, longestMs: 5_000 };
+
 const sizeOf = (appends: readonly Pending[]): number =>
   appends.reduce((sum, { bytes }) => sum + bytes, 0);
 
@@ -84,7 +88,8 @@ function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
 
 /**
  * Runs the writer of a log in a separate thread. If the thread dies, the next append starts another
- * one, provided that the files are unchanged.
+ * one, provided that the files are unchanged. While threads end before they answer, as when the file
+ * can't be opened, appends are refused during increasing pauses.
  */
 export function startWriterThread(file: string, files: LogFiles): WriterThread {
   let worker: ReturnType<typeof startWorker> | undefined;
@@ -97,6 +102,10 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
   let sentBytes = 0;
   let rejected = 0;
   let closing: Promise<void> | undefined;
+  const pauses = createBackoff(RESTART_PAUSES);
+  let hasAnswered = false;
+  /** The end of the last thread, and the time before which no other one is started. */
+  let ended: { failure: TurnlogError; until: number } | undefined;
   registerResource('pending_appends', {
     usage: () => ({
       bytes: { limit: LIMITS.store.pendingBytes, used: pendingBytes },
@@ -109,11 +118,16 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
       { file, files },
       {
         onAnswered: (bytes) => {
+          hasAnswered = true;
+          pauses.reset();
           sentBytes -= bytes;
           flush();
         },
         onEnd: (failure) => {
           worker = undefined;
+          const pauseMs = hasAnswered ? 0 : pauses.next();
+          ended = { failure, until: performance.now() + pauseMs };
+          hasAnswered = false;
           sentBytes = 0;
           for (const pending of outbox.splice(0)) pending.reject(failure);
         },
@@ -145,6 +159,7 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
     if (closing) throw storeClosedError();
     const change = worker ? undefined : describeFileChange(files);
     if (change !== undefined) throw logReplacedError(change);
+    if (!worker && ended && performance.now() < ended.until) throw ended.failure;
     if (pendingBytes + bytes > LIMITS.store.pendingBytes) {
       rejected += 1;
       throw storeUnavailableError('Too much is waiting to be written to the event log.');

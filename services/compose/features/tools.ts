@@ -63,11 +63,12 @@ async function openMcpGroups(
   const { createMcpThread } = await import('../../../infra/mcp/mcpThread.ts');
   const resources = { logger, version: '1', thread: createMcpThread(), schemas };
   const { env } = process;
-  return named.map(([name, settings]) =>
-    opened.adopt(createMcpGroup(mcpServer(name, settings, env), resources), (group) =>
-      group.close(),
-    ),
-  );
+  const groups: McpGroup[] = [];
+  // At once: a server may take seconds to end.
+  opened.defer(async () => void (await Promise.all(groups.map((group) => group.close()))));
+  for (const [name, settings] of named)
+    groups.push(createMcpGroup(mcpServer(name, settings, env), resources));
+  return groups;
 }
 
 /** Opens the built-in tools and those of MCP servers, which are started or called in the background. */

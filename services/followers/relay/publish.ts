@@ -3,7 +3,7 @@ import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import type { Checkpoint, EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import type { Publication } from '../../../shared/publicEvents/publisher.ts';
-import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
+import { toPublicBatch } from '../../../shared/publicEvents/toPublicEvents.ts';
 import { wasRestored, withRelayErrors } from './logErrors.ts';
 import { publishMissing } from './publishMissing.ts';
 import type { Relay } from './relay.ts';
@@ -64,7 +64,7 @@ async function follow(
     },
     async handleBatch({ events, checkpoint }) {
       if (checkpoint && checkpoint.position !== published) {
-        await publication.publish(toPublicEvents(events), checkpoint);
+        await publication.publish(await toPublicBatch('relay', events), checkpoint);
         published = checkpoint.position;
         beatAt = performance.now();
       } else if (performance.now() - beatAt >= beatMs) {

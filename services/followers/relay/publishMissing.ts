@@ -9,7 +9,7 @@ import type { Publication } from '../../../shared/publicEvents/publisher.ts';
 import { withRelayErrors } from './logErrors.ts';
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import type { Relay } from './relay.ts';
-import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
+import { toPublicBatch } from '../../../shared/publicEvents/toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
 /**
@@ -88,7 +88,7 @@ async function lastPublished(
 
   await followToEnd(options, undefined, async ({ events }) => {
     onProgress();
-    for (const { id, position } of toPublicEvents(events)) ids.set(id, position);
+    for (const { id, position } of await toPublicBatch('relay', events)) ids.set(id, position);
     if (ids.size >= PART_SIZE) await compare();
   });
   await compare();
@@ -117,7 +117,7 @@ export async function publishMissing(
   let reached = identity && lastEvent && createCheckpoint(identity, lastEvent);
   let published = 0;
   await followToEnd(options, reached ?? startAfter, async ({ events, checkpoint }) => {
-    const missing = toPublicEvents(events);
+    const missing = await toPublicBatch('relay', events);
     const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
     if (marked.length > 0) await publication.publish(marked, oldCheckpoint);
     published += marked.length;

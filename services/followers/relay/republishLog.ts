@@ -7,7 +7,7 @@ import type { IdentifiableLog } from '../../../shared/eventlog/identity/logIdent
 import { percentOf } from '../../../shared/projections/progress.ts';
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { wasRestored, withRelayErrors } from './logErrors.ts';
-import { toPublicEvents } from '../../../shared/publicEvents/toPublicEvents.ts';
+import { toPublicBatch } from '../../../shared/publicEvents/toPublicEvents.ts';
 
 const BATCH_SIZE = 1000;
 /** Consecutive failures, without a batch published between them. */
@@ -72,7 +72,7 @@ async function publishUntilEnd(
     signal,
     async handleBatch({ checkpoint, ...batch }) {
       if (checkpoint && checkpoint.position !== position) {
-        const events = toPublicEvents(batch.events).filter(
+        const events = (await toPublicBatch('relay', batch.events)).filter(
           ({ channel }) => only === undefined || channel === only,
         );
         await publication.publish(events, checkpoint);

@@ -50,7 +50,7 @@ export function startRelay({
       closing.abort();
       await resolvesWithin(run, CLOSE_LIMIT_MS);
       // Closes the connection of a transaction that has not ended; the broker aborts it.
-      await options.publisher.close();
+      await resolvesWithin(options.publisher.close(), CLOSE_LIMIT_MS);
       await resolvesWithin(run, CLOSE_LIMIT_MS);
     },
   };

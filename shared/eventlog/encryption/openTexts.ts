@@ -2,6 +2,7 @@
  * Decrypts the protected texts of stored events for readers of their content. Code that verifies,
  * copies or compares events uses them as stored.
  */
+import { mapInSlices } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
@@ -188,6 +189,9 @@ function withClosedTexts(event: StoredEvent): ReadableEvent {
   return data === event.data ? event : { ...event, data, stored: event };
 }
 
+/** Followers of the log, which read events of all accounts, share the turns of one account. */
+const FOLLOWERS = 'followers';
+
 /**
  * Decrypts the texts of stored events. Events that `staysClosed` selects keep encrypted texts
  * (closedText.ts). Throws `store_unavailable` when the keys can't be reached.
@@ -201,7 +205,7 @@ export async function openTexts(
     keys,
     events.filter((event) => !staysClosed(event)),
   );
-  return events.map((event) =>
+  return mapInSlices(FOLLOWERS, events, (event) =>
     staysClosed(event)
       ? requireCiphertexts(event, withClosedTexts(event))
       : openEventTexts(event, lookup),

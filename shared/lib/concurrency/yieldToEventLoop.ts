@@ -4,6 +4,9 @@ import { registerResource } from './resources.ts';
 /** The approximate amount of text processed between two yields. */
 export const SLICE_BYTES = 64 * 1_024;
 
+/** The time after which `mapInSlices` yields, in milliseconds. */
+const SLICE_MS = 5;
+
 /** Waiting tasks by account; the account whose turn it is comes first. */
 const waiting = new Map<string, (() => void)[]>();
 let isRunning = false;
@@ -59,4 +62,22 @@ export async function yieldToEventLoop(accountId: string): Promise<void> {
 /** Like yieldToEventLoop, but returns at once for a short text. */
 export async function yieldForText(accountId: string, chars: number): Promise<void> {
   if (chars > SLICE_BYTES) await yieldToEventLoop(accountId);
+}
+
+/** Maps items in order, and yields to the event loop after every few milliseconds of work. */
+export async function mapInSlices<Item, Result>(
+  accountId: string,
+  items: readonly Item[],
+  map: (item: Item) => Result,
+): Promise<Result[]> {
+  const results: Result[] = [];
+  let began = performance.now();
+  for (const item of items) {
+    if (performance.now() - began >= SLICE_MS) {
+      await yieldToEventLoop(accountId);
+      began = performance.now();
+    }
+    results.push(map(item));
+  }
+  return results;
 }

@@ -29,6 +29,9 @@ function commitsIn(wal: Buffer): number {
   return commits;
 }
 
+/** More than the pause after the first thread that could not open the log. */
+const RESTART_PAUSE_MS = 150;
+
 describe('writing to the SQLite event store', () => {
   let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
   beforeEach(async () => {
@@ -136,12 +139,13 @@ describe('writing to the SQLite event store', () => {
     );
     await Promise.all(attempts.map((attempt) => refusedWith('store_unavailable', attempt)));
     await mkdir(folder);
+    await setTimeout(RESTART_PAUSE_MS);
     const later = { stream: newStream(), expected: 'no_stream' as const, events: newEvents(1) };
     expect(await writer.append(later, writingBytes)).toEqual({ revision: 0, position: 1 });
     await writer.close();
   });
 
-  test('fails the appends of a writing thread that has died, and starts another one for the next', async () => {
+  test('fails the appends of a writing thread that has died, and starts another one after a pause', async () => {
     const folder = join(fixture.folder, 'not-there-yet');
     const writer = startWriterThread(eventLogFile(folder), []);
     const attempt = () =>
@@ -150,8 +154,9 @@ describe('writing to the SQLite event store', () => {
       refusedWith('store_unavailable', attempt()),
       refusedWith('store_unavailable', attempt()),
     ]);
-    await refusedWith('store_unavailable', attempt());
     await mkdir(folder);
+    await refusedWith('store_unavailable', attempt());
+    await setTimeout(RESTART_PAUSE_MS);
     expect(await attempt()).toEqual({ revision: 0, position: 1 });
     await writer.close();
   });

@@ -5,9 +5,10 @@ import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
-const PRELOADED = fileURLToPath(
-  new URL('../../support/processes/rejectOnSignal.mjs', import.meta.url),
-);
+const preloaded = (name: string): string =>
+  fileURLToPath(new URL(`../../support/processes/${name}`, import.meta.url));
+const PRELOADED = preloaded('rejectOnSignal.mjs');
+const STAYS_OPEN = preloaded('staysOpen.mjs');
 
 test('an error that nobody handled is logged with its cause, and the service ends in order with exit code 70', async () => {
   const folder = await temporaryFolder();
@@ -30,5 +31,19 @@ test('an error that nobody handled is logged with its cause, and the service end
   expect(fatal).toEqual([expect.stringMatching(/nobody awaits this.*its cause/)]);
   // The log of a service that was cut off would not say so.
   expect(server.errors()).toContain('"msg":"shut down"');
+  await rm(folder, { recursive: true });
+});
+
+test('a service that a signal stops ends in time, though something keeps it open', async () => {
+  const folder = await temporaryFolder();
+  const server = startServerProcess({
+    DATA_DIR: folder,
+    SHUTDOWN_GRACE_MS: '0',
+    NODE_OPTIONS: `--import=${STAYS_OPEN}`,
+  });
+  await server.ready;
+  server.kill('SIGTERM');
+  expect(await server.exited).toBe(70);
+  expect(server.errors()).toMatch(/"msg":"shut down"[^]*did not stop in time/);
   await rm(folder, { recursive: true });
 });

@@ -15,7 +15,7 @@ export interface FaultyProxy {
 }
 
 /** Reads frames of the Kafka protocol: four bytes of length, then so many. */
-function framesOf(onFrame: (frame: Buffer) => void): (chunk: Buffer) => void {
+export function framesOf(onFrame: (frame: Buffer) => void): (chunk: Buffer) => void {
   let rest = Buffer.alloc(0);
   return (chunk) => {
     rest = Buffer.concat([rest, chunk]);

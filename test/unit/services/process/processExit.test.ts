@@ -1,11 +1,12 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
-import { reportFailure } from '../../../../services/process/processExit.ts';
+import { limitStop, reportFailure } from '../../../../services/process/processExit.ts';
 import { Rejection } from '../../../../shared/domain/rejection.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 
 const exitCode = process.exitCode;
 afterEach(() => {
   process.exitCode = exitCode;
+  jest.useRealTimers();
   jest.restoreAllMocks();
 });
 
@@ -30,4 +31,19 @@ test('a failure and what then failed to close are both told, as the sentences th
 test('a rejection is a sentence too', () => {
   const rejection = new Rejection('account_missing', 'There is no such account.');
   expect(reported(rejection)).toBe('There is no such account.\n');
+});
+
+test('a service that does not stop in time is ended, and its log says so', () => {
+  jest.useFakeTimers();
+  const exit = jest.spyOn(process, 'exit').mockReturnValue(undefined as never);
+  const fatal = jest.fn();
+  const stop = new AbortController();
+  limitStop({ stop, logger: { fatal }, graceMs: 5_000 });
+  jest.advanceTimersByTime(60_000);
+  stop.abort();
+  jest.advanceTimersByTime(19_999);
+  expect(exit).not.toHaveBeenCalled();
+  jest.advanceTimersByTime(1);
+  expect(exit).toHaveBeenCalledWith(70);
+  expect(fatal).toHaveBeenCalledWith({ limit_ms: 20_000 }, expect.stringContaining('in time'));
 });

@@ -13,6 +13,7 @@ import type { Publisher } from '../../../../../shared/publicEvents/publisher.ts'
 import { agentCreated, at, keyIssued } from '../../../../support/builders/events.ts';
 import { positionOf, recordHistory } from '../../../../support/builders/history.ts';
 import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
+import { turnsDuring } from '../../../../support/fakes/loopTurns.ts';
 import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 import { relayTo } from '../../../../support/servers/kafka/relay.ts';
 import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
@@ -43,7 +44,23 @@ async function until(holds: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await holds())) await sleep(5);
 }
 
+/** More than the relay may handle in one turn of the event loop. */
+const THOUSAND = Array.from({ length: 1_000 }, (_, index) => agent(1_000 + index));
+
 describe('the relay', () => {
+  test('leaves the event loop to others while it handles a large batch', async () => {
+    const { state, publisher } = memoryPublisher();
+
+    const turns = await turnsDuring(async () => {
+      const relay = relayTo(publisher, fixedLog(THOUSAND));
+      await until(() => state.published.length === THOUSAND.length);
+      await relay.close();
+    });
+
+    expect(state.published.map(({ id }) => id)).toEqual(THOUSAND.map(({ id }) => id));
+    expect(turns).toBeGreaterThan(150);
+  });
+
   test('publishes what is public, in order, and moves the checkpoint past what is not', async () => {
     const { state, publisher, publishedIds } = memoryPublisher();
     const relay = relayTo(publisher, log());

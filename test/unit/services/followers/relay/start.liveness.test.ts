@@ -33,6 +33,13 @@ const untilRefused = async (): Promise<string> => {
   }
 };
 
+test('a publisher that does not close does not keep the relay from closing', async () => {
+  const { createPublisher } = createMemoryTopics();
+  const { publisher } = createPublisher();
+  relay = relayTo({ ...publisher, close: () => new Promise(() => undefined) }, log);
+  await relay.close();
+});
+
 test('an idle relay shows life as long as its log answers, and says so when it does not any more', async () => {
   let silent = false;
   const topics = start({

@@ -37,6 +37,7 @@ import {
 } from '../../../../support/builders/events.ts';
 import { positionOf } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { turnsDuring } from '../../../../support/fakes/loopTurns.ts';
 import { AUTHORSHIP } from '../../../../support/builders/authorship.ts';
 
 const STREAM = 'session-1';
@@ -96,6 +97,17 @@ describe('the texts of events', () => {
     const opened = await openEvents(open(), events);
     expect(opened.map(({ type, data }) => ({ type, data }))).toEqual(TOLD);
     expect(opened.every(({ erased }) => !erased)).toBe(true);
+  });
+
+  test('of a large batch leave the event loop to others while they are decrypted', async () => {
+    const { keys } = memoryKeys();
+    const events = await stored(keys, Array.from({ length: 50 }, () => TOLD).flat());
+    let opened: string[] = [];
+    const turns = await turnsDuring(async () => {
+      opened = (await openTexts(keys, events)).map(({ id }) => id);
+    });
+    expect(opened).toEqual(events.map(({ id }) => id));
+    expect(turns).toBeGreaterThan(50);
   });
 
   test('have one key a stream, which each event that has texts tells', async () => {
