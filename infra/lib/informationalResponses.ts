@@ -26,22 +26,3 @@ export const limitInformationalResponses: Dispatcher.DispatcherComposeIntercepto
       onResponseError: (controller, error) => handler.onResponseError?.(controller, error),
     });
   };
-
-/** Loads undici at the first call, which saves its memory in threads that send no request. */
-async function loadFetch() {
-  const { Agent, fetch } = await import('undici');
-  return { fetch, dispatcher: new Agent().compose(limitInformationalResponses) };
-}
-
-let loaded: ReturnType<typeof loadFetch> | undefined;
-
-/** The global `fetch`, with a limit on informational responses. */
-export const limitedFetch = (async (input: string, init?: object) => {
-  loaded ??= loadFetch().catch((error: unknown) => {
-    // Too many open files, for example: the next request tries again.
-    loaded = undefined;
-    throw error;
-  });
-  const { fetch, dispatcher } = await loaded;
-  return fetch(input, { ...init, dispatcher });
-}) as unknown as typeof fetch;

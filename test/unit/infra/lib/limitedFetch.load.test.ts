@@ -7,7 +7,7 @@ const load = jest.fn(() => ({ Agent, fetch: async () => 'response' }));
 jest.unstable_mockModule('undici', load);
 
 test('a request loads the client again after a failure', async () => {
-  const { limitedFetch } = await import('../../../../infra/lib/informationalResponses.ts');
+  const { limitedFetch } = await import('../../../../infra/lib/limitedFetch.ts');
   load.mockImplementationOnce(() => {
     throw new Error('too many open files');
   });
