@@ -103,13 +103,15 @@ export function createStdioTransport(options: ProcessOptions, inflow: Inflow): S
     for (const stream of [started.stdin!, started.stdout!, started.stderr!])
       stream.on('error', (error) => transport.onerror?.(error));
     const finish = (): void => {
+      // A process that has left the group may keep them open.
+      for (const stream of started.stdio) stream?.destroy();
       resolve();
       transport.onclose?.();
     };
     started.once('exit', () => {
       killGroup(started, 'SIGKILL');
       endGuard();
-      // Wait for its last output. A process that has left the group may keep the pipes open.
+      // Wait for its last output.
       void resolvesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
     });
   }
