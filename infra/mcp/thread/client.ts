@@ -69,8 +69,15 @@ export function createMcpClient(
   });
   const transport = transportOf(server, inflow);
   const repairs = createMessageRepair();
-  // The library calls a listener that is set before it connects first.
-  Object.assign(transport, { onmessage: repairs.repair });
+  const send = transport.send.bind(transport);
+  Object.assign(transport, {
+    // The library calls a listener that is set before it connects first.
+    onmessage: repairs.repair,
+    send: (...[message, options]: Parameters<Transport['send']>) => {
+      [message].flat().forEach(repairs.noteSent);
+      return send(message, options);
+    },
+  });
   const client = new Client(
     { name: 'turnlog', version },
     {
