@@ -42,9 +42,9 @@ function transportOf(
   { transport, callMs }: McpServer,
   inflow: Inflow,
 ): Transport & { lastWords?(): string } {
-  if (transport.kind === 'process') return createStdioTransport(transport, inflow);
-  const { url, headers } = transport;
   const longest = Math.max(callMs, RUN_LIMITS.mcp.connectMs) + LAST_WORDS_MS;
+  if (transport.kind === 'process') return createStdioTransport(transport, inflow, longest);
+  const { url, headers } = transport;
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: createBoundedFetch(longest, inflow),
