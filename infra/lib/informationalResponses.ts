@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
+import { countDeliveredPiece, countDeliveredHeaders } from './uncountedBytes.ts';
 
 class TooManyInformationalResponses extends Error {
   readonly code = 'TOO_MANY_INFORMATIONAL_RESPONSES';
@@ -8,7 +9,7 @@ class TooManyInformationalResponses extends Error {
 /**
  * An undici interceptor that ends a request, and closes its connection, after too many informational
  * responses (status 1xx). A server could otherwise send them at full speed until the deadline, and
- * parsing them takes the event loop.
+ * parsing them takes the event loop. It also counts what is delivered, for limitUncountedBytes.
  */
 export const limitInformationalResponses: Dispatcher.DispatcherComposeInterceptor =
   (dispatch) => (options, handler) => {
@@ -17,12 +18,19 @@ export const limitInformationalResponses: Dispatcher.DispatcherComposeIntercepto
       onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
       onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
       onResponseStart(controller, status, ...response) {
+        countDeliveredHeaders();
         if (status < 200 && (count += 1) > LIMITS.web.informationalResponses)
           controller.abort(new TooManyInformationalResponses());
         else handler.onResponseStart?.(controller, status, ...response);
       },
-      onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
-      onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
+      onResponseData(controller, chunk) {
+        countDeliveredPiece(chunk.length);
+        handler.onResponseData?.(controller, chunk);
+      },
+      onResponseEnd(controller, trailers) {
+        countDeliveredHeaders();
+        handler.onResponseEnd?.(controller, trailers);
+      },
       onResponseError: (controller, error) => handler.onResponseError?.(controller, error),
     });
   };

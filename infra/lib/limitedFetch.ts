@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { limitInformationalResponses } from './informationalResponses.ts';
+import { limitUncountedBytes } from './uncountedBytes.ts';
 
 class UnrequestedContentCoding extends Error {
   readonly code = 'UNREQUESTED_CONTENT_CODING';
@@ -26,16 +27,14 @@ const refuseContentCodings: Dispatcher.DispatcherComposeInterceptor =
 
 /** Loads undici at the first call, which saves its memory in threads that send no request. */
 async function loadFetch() {
-  const { Agent, fetch } = await import('undici');
-  return {
-    fetch,
-    dispatcher: new Agent().compose(refuseContentCodings, limitInformationalResponses),
-  };
+  const { Agent, buildConnector, fetch } = await import('undici');
+  const agent = new Agent({ connect: limitUncountedBytes(buildConnector({ allowH2: true })) });
+  return { fetch, dispatcher: agent.compose(refuseContentCodings, limitInformationalResponses) };
 }
 
 let loaded: ReturnType<typeof loadFetch> | undefined;
 
-/** The global `fetch` without content codings, and with a limit on informational responses. */
+/** The global `fetch` without content codings, and with limits on what is not part of a response. */
 export const limitedFetch = (async (input: string, init?: RequestInit) => {
   loaded ??= loadFetch().catch((error: unknown) => {
     // Too many open files, for example: the next request tries again.
