@@ -1,5 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
+import { countDeliveredPiece, countDeliveredHeaders } from './uncountedBytes.ts';
 
 class TooManyInformationalResponses extends Error {
   readonly code = 'TOO_MANY_INFORMATIONAL_RESPONSES';
@@ -8,7 +9,7 @@ class TooManyInformationalResponses extends Error {
 /**
  * An undici interceptor that ends a request, and closes its connection, after too many informational
  * responses (status 1xx). A server could otherwise send them at full speed until the deadline, and
- * parsing them takes the event loop.
+ * parsing them takes the event loop. It also counts what is delivered, for limitUncountedBytes.
  */
 export const limitInformationalResponses: Dispatcher.DispatcherComposeInterceptor =
   (dispatch) => (options, handler) => {
@@ -17,31 +18,19 @@ export const limitInformationalResponses: Dispatcher.DispatcherComposeIntercepto
       onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
       onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
       onResponseStart(controller, status, ...response) {
+        countDeliveredHeaders();
         if (status < 200 && (count += 1) > LIMITS.web.informationalResponses)
           controller.abort(new TooManyInformationalResponses());
         else handler.onResponseStart?.(controller, status, ...response);
       },
-      onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),
-      onResponseEnd: (controller, trailers) => handler.onResponseEnd?.(controller, trailers),
+      onResponseData(controller, chunk) {
+        countDeliveredPiece(chunk.length);
+        handler.onResponseData?.(controller, chunk);
+      },
+      onResponseEnd(controller, trailers) {
+        countDeliveredHeaders();
+        handler.onResponseEnd?.(controller, trailers);
+      },
       onResponseError: (controller, error) => handler.onResponseError?.(controller, error),
     });
   };
-
-/** Loads undici at the first call, which saves its memory in threads that send no request. */
-async function loadFetch() {
-  const { Agent, fetch } = await import('undici');
-  return { fetch, dispatcher: new Agent().compose(limitInformationalResponses) };
-}
-
-let loaded: ReturnType<typeof loadFetch> | undefined;
-
-/** The global `fetch`, with a limit on informational responses. */
-export const limitedFetch = (async (input: string, init?: object) => {
-  loaded ??= loadFetch().catch((error: unknown) => {
-    // Too many open files, for example: the next request tries again.
-    loaded = undefined;
-    throw error;
-  });
-  const { fetch, dispatcher } = await loaded;
-  return fetch(input, { ...init, dispatcher });
-}) as unknown as typeof fetch;

@@ -11,6 +11,7 @@ import { requestCompletion } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
 import { Agent, buildConnector } from '../lib/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/informationalResponses.ts';
+import { limitUncountedBytes } from '../lib/uncountedBytes.ts';
 import {
   openProvider,
   type AttemptLimits,
@@ -101,7 +102,9 @@ const DEFAULTS = {
 function createConnector(
   localServers: ChatModelsOptions['localServers'],
 ): Undici.buildConnector.connector {
-  const connectOverNetwork = buildConnector({ timeout: DEFAULTS.connectTimeoutMs });
+  const connectOverNetwork = limitUncountedBytes(
+    buildConnector({ timeout: DEFAULTS.connectTimeoutMs }),
+  );
   return (target, connected) => {
     const connectLocally = localServers?.get(target.hostname);
     // The client waits for the connection only after this call.

@@ -15,7 +15,7 @@ export function createTextDiffer(): TextDiffer & AsyncDisposable {
     start: () =>
       new Worker(new URL('./diffWorker.ts', import.meta.url), {
         name: 'diffs',
-        resourceLimits: { maxOldGenerationSizeMb: diffHeapMb },
+        resourceLimits: { maxOldGenerationSizeMb: diffHeapMb, maxYoungGenerationSizeMb: 4 },
       }),
     ...LIMITS.slowWork,
     withinMs: 2 * diffMs,

@@ -2,8 +2,9 @@ import { isIPv6, type LookupFunction } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 import type { Readable } from 'node:stream';
-import { Client, requestThrough } from '../lib/dispatchers.ts';
+import { buildConnector, Client, requestThrough } from '../lib/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/informationalResponses.ts';
+import { limitUncountedBytes } from '../lib/uncountedBytes.ts';
 import { decodeContent } from './contentEncoding.ts';
 
 /** As much of a body as was read, and whether that is all. */
@@ -97,8 +98,15 @@ export async function sendHttpRequest(
     maxHeaderSize: LIMITS.web.headerBytes,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connectTimeout: 0,
-    connect: { lookup, signal: over.signal, ...(ca === undefined ? {} : { ca }) },
+    connect: limitUncountedBytes(
+      buildConnector({
+        allowH2: false,
+        timeout: 0,
+        lookup,
+        signal: over.signal,
+        ...(ca === undefined ? {} : { ca }),
+      }),
+    ),
   });
   const limited = client.compose(limitInformationalResponses);
   // Errors of the destroyed socket are irrelevant.

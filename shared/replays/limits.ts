@@ -82,7 +82,7 @@ export const REPLAY_LIMITS = {
      */
     diffWaitMs: 15 * SECOND_MS,
     /** Heap of the comparing thread. */
-    diffHeapMb: 128,
+    diffHeapMb: 48,
     /** Time for all comparisons of one response. */
     pageDiffMs: 3 * SECOND_MS,
     /** Poll interval for a replay that clients follow. */

@@ -42,9 +42,9 @@ function transportOf(
   { transport, callMs }: McpServer,
   inflow: Inflow,
 ): Transport & { lastWords?(): string } {
-  if (transport.kind === 'process') return createStdioTransport(transport, inflow);
-  const { url, headers } = transport;
   const longest = Math.max(callMs, RUN_LIMITS.mcp.connectMs) + LAST_WORDS_MS;
+  if (transport.kind === 'process') return createStdioTransport(transport, inflow, longest);
+  const { url, headers } = transport;
   return new StreamableHTTPClientTransport(new URL(url), {
     requestInit: { headers: { ...headers } },
     fetch: createBoundedFetch(longest, inflow),
@@ -69,8 +69,15 @@ export function createMcpClient(
   });
   const transport = transportOf(server, inflow);
   const repairs = createMessageRepair();
-  // The library calls a listener that is set before it connects first.
-  Object.assign(transport, { onmessage: repairs.repair });
+  const send = transport.send.bind(transport);
+  Object.assign(transport, {
+    // The library calls a listener that is set before it connects first.
+    onmessage: repairs.repair,
+    send: (...[message, options]: Parameters<Transport['send']>) => {
+      [message].flat().forEach(repairs.noteSent);
+      return send(message, options);
+    },
+  });
   const client = new Client(
     { name: 'turnlog', version },
     {

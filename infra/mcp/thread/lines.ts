@@ -29,10 +29,7 @@ function createPartialLine() {
  * Splits chunks into lines, without their ends. Each byte is copied a few times, however small the
  * chunks are. Once a line is longer than `maxBytes`, `onTooLong` is called and the rest is ignored.
  */
-export function createLineSplitter(
-  maxBytes: number,
-  onTooLong: () => void,
-): (chunk: Buffer) => Generator<Buffer> {
+export function createLineSplitter(maxBytes: number, onTooLong: () => void) {
   const partial = createPartialLine();
   let isTooLong = false;
 
@@ -43,15 +40,19 @@ export function createLineSplitter(
     onTooLong();
     return false;
   }
-  return function* split(chunk) {
-    let start = 0;
-    for (let end; !isTooLong && (end = chunk.indexOf(LINE_FEED, start)) >= 0; start = end + 1) {
-      const part = chunk.subarray(start, end);
-      if (!fits(part)) return;
-      yield partial.end(part);
-    }
-    const rest = chunk.subarray(start);
-    if (!isTooLong && rest.length > 0 && fits(rest)) partial.add(rest);
+  return {
+    *split(chunk: Buffer): Generator<Buffer> {
+      let start = 0;
+      for (let end; !isTooLong && (end = chunk.indexOf(LINE_FEED, start)) >= 0; start = end + 1) {
+        const part = chunk.subarray(start, end);
+        if (!fits(part)) return;
+        yield partial.end(part);
+      }
+      const rest = chunk.subarray(start);
+      if (!isTooLong && rest.length > 0 && fits(rest)) partial.add(rest);
+    },
+    /** The length of the line that has not ended. */
+    unfinishedBytes: partial.length,
   };
 }
 

@@ -1,17 +1,20 @@
 import { once } from 'node:events';
 import { spawn, type ChildProcess } from 'node:child_process';
+import type { Readable } from 'node:stream';
 import {
   deserializeMessage,
   serializeMessage,
   type JSONRPCMessage,
   type Transport,
 } from '@modelcontextprotocol/client';
+import { KIB } from '../../../shared/lib/units.ts';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts';
 import type { McpTransport } from '../server.ts';
 import type { Inflow } from './inflow.ts';
 import { createLineSplitter } from './lines.ts';
+import type { UnfinishedMessage } from './unfinishedMessages.ts';
 
 type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
 
@@ -22,6 +25,8 @@ export interface StdioTransport extends Transport {
 }
 
 const LAST_WORDS_MS = 200;
+/** A line that has not ended is not counted up to this length, that of a chunk from a pipe. */
+const UNCOUNTED_BYTES = 64 * KIB;
 /** The beginning of a log message. That of a response has no `method`. */
 const LOG_HEAD =
   /^\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?"method"\s*:\s*"notifications\/message"/;
@@ -60,15 +65,23 @@ function guardGroup({ pid }: ChildProcess): () => void {
  * transport leaves behind what its process has started; this one has a process group of its own,
  * which is ended as a whole: when it is closed, when the server dies, and when this process ends.
  * The output of the process is measured before it is parsed, and log messages are not parsed.
+ * A long line waits for the memory that all servers share, and must end within `messageMs`.
  */
-export function createStdioTransport(options: ProcessOptions, inflow: Inflow): StdioTransport {
+export function createStdioTransport(
+  options: ProcessOptions,
+  inflow: Inflow,
+  messageMs: number,
+): StdioTransport {
+  const over = new AbortController();
   let child: ChildProcess | undefined;
   let ended: Promise<void> = Promise.resolve();
   let words = '';
   const { messageBytes, messageValues, quotedChars, closeMs } = RUN_LIMITS.mcp;
-  const split = createLineSplitter(messageBytes, () =>
+  const lines = createLineSplitter(messageBytes, () =>
     inflow.exceed('it sent a message that is too long'),
   );
+  let countedBytes = 0;
+  let lineTimer: NodeJS.Timeout | undefined;
 
   function receive(line: Buffer): void {
     if (isLog(line)) return inflow.discardedLog();
@@ -86,30 +99,55 @@ export function createStdioTransport(options: ProcessOptions, inflow: Inflow): S
     return transport.onmessage?.(message);
   }
 
-  function read(chunk: Buffer): void {
-    if (!inflow.bytes(chunk.length)) return void child?.stdout?.destroy();
-    for (const line of split(chunk)) receive(line);
+  /** Pauses reading until the line that has not ended may take its memory. */
+  async function holdLine(stdout: Readable, held: UnfinishedMessage): Promise<void> {
+    const length = lines.unfinishedBytes();
+    const bytes = length > UNCOUNTED_BYTES ? length : 0;
+    if (bytes === countedBytes) return;
+    // A shorter line than before is another one.
+    if (countedBytes === 0 || bytes < countedBytes) {
+      clearTimeout(lineTimer);
+      if (bytes > 0)
+        lineTimer = setTimeout(() => inflow.exceed('it does not end a message'), messageMs).unref();
+    }
+    countedBytes = bytes;
+    stdout.pause();
+    await held.resize(bytes, over.signal);
+    stdout.resume();
+  }
+
+  function read(chunk: Buffer, stdout: Readable, held: UnfinishedMessage): void {
+    if (!inflow.bytes(chunk.length)) return void stdout.destroy();
+    for (const line of lines.split(chunk)) receive(line);
+    holdLine(stdout, held).catch(() => stdout.destroy());
   }
 
   function attach(started: ChildProcess): void {
     const { promise, resolve } = Promise.withResolvers<void>();
     const endGuard = guardGroup(started);
     ended = promise;
-    started.stdout!.on('data', read);
+    const held = inflow.holdUnfinished();
+    const stdout = started.stdout!;
+    stdout.on('data', (chunk: Buffer) => read(chunk, stdout, held));
     started.stderr!.on('data', (chunk: Buffer) => {
       words = (words + chunk.toString('utf8')).slice(-quotedChars);
       if (!inflow.bytes(chunk.length)) started.stderr!.destroy();
     });
-    for (const stream of [started.stdin!, started.stdout!, started.stderr!])
+    for (const stream of [started.stdin!, stdout, started.stderr!])
       stream.on('error', (error) => transport.onerror?.(error));
     const finish = (): void => {
+      // A process that has left the group may keep them open.
+      for (const stream of started.stdio) stream?.destroy();
+      clearTimeout(lineTimer);
+      over.abort();
+      held.release();
       resolve();
       transport.onclose?.();
     };
     started.once('exit', () => {
       killGroup(started, 'SIGKILL');
       endGuard();
-      // Wait for its last output. A process that has left the group may keep the pipes open.
+      // Wait for its last output.
       void resolvesWithin(once(started, 'close'), LAST_WORDS_MS).then(finish, finish);
     });
   }

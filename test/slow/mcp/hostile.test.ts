@@ -133,6 +133,16 @@ describe('a server that', () => {
     expect(lines).toContainEqual(expect.objectContaining({ server: 'files', reason }));
   });
 
+  test('sends results without a request costs little, and its calls work', async () => {
+    const { group, act } = await opened('unsolicited');
+    const usage = process.cpuUsage();
+    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    const { user, system } = process.cpuUsage(usage);
+    expect((user + system) / 1_000).toBeLessThan(700);
+    expect(await act('')).toEqual({ result: 'called act', is_error: false });
+    expect(group.health().state).toBe('up');
+  }, 30_000);
+
   test('writes many log messages is served, and they are not read', async () => {
     const { group, act } = await opened('plain');
     expect(await act('logs')).toEqual({ result: 'after the logs', is_error: false });

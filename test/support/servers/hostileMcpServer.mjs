@@ -147,6 +147,11 @@ const FLOODS = {
   'floods-logs': notice('notifications/message', { level: 'info', data: 'x'.repeat(10_000) }),
   'floods-garbage': 'this is no JSON',
 };
+/** As many values as a message may have, and as many bytes as a server may send. */
+function sendUnsolicitedResults() {
+  const content = Array(49_000).fill(1);
+  setInterval(() => answer(1, { content }), 30);
+}
 function announceChange() {
   if (file) appendFileSync(file, 'changed\n');
   process.stdout.write(`${FLOODS['floods-changes']}\n`);
@@ -188,6 +193,7 @@ createInterface({ input: process.stdin }).on('line', (line) => {
   if (method === 'tools/list') {
     lists += 1;
     if (FLOODS[mode] && lists === 1) setImmediate(flood, FLOODS[mode]);
+    if (mode === 'unsolicited' && lists === 1) sendUnsolicitedResults();
     if (mode === 'changing') {
       if (file) appendFileSync(file, 'listed\n');
       if (lists === 1) setInterval(announceChange, 2_000);

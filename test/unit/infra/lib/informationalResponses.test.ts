@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { limitedFetch } from '../../../../infra/lib/limitedFetch.ts';
 import { createBoundedFetch } from '../../../../infra/mcp/thread/boundedFetch.ts';
 import { createInflow } from '../../../../infra/mcp/thread/inflow.ts';
 import { createChatModels } from '../../../../infra/openai/chatModels.ts';
@@ -9,6 +10,7 @@ import { createMemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { createWebhookSender } from '../../../../infra/web/webhookSender.ts';
 import { openKeptCheckpoints } from '../../../../infra/witness/keptCheckpoints.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
+import { MIB } from '../../../../shared/lib/units.ts';
 
 const HINT = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}';
@@ -71,11 +73,14 @@ const CLIENTS: readonly [string, (url: string) => Promise<unknown>][] = [
   ],
   [
     'an MCP server',
-    (url) =>
-      createBoundedFetch(
+    async (url) => {
+      const fetchBounded = createBoundedFetch(
         DEADLINE_MS,
         createInflow(() => undefined),
-      )(url, { method: 'POST', body: '{}', signal }),
+      );
+      const response = await fetchBounded(url, { method: 'POST', body: '{}', signal });
+      return response.text();
+    },
   ],
   [
     'kept checkpoints',
@@ -90,6 +95,41 @@ test.each(CLIENTS)('%s that never stops sending them is disconnected', async (_w
   const url = await serve(flood);
   await expect(request(url)).rejects.toThrow();
   await Promise.all(closed);
+});
+
+const CHUNKED =
+  'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';
+const FILLERS: readonly [string, string, string][] = [
+  ['line ends before the response', '', '\r\n'],
+  ['an extension of a chunk', `${CHUNKED}1;a=`, 'a'],
+  ['zeros before the size of a chunk', CHUNKED, '0'],
+];
+
+describe.each(FILLERS)('a connection with %s is closed, of', (_what, begin, filler) => {
+  test.each(CLIENTS)('%s', async (_who, request) => {
+    const url = await serve((socket) => {
+      socket.write(begin);
+      // More than the buffers of the sockets take.
+      socket.write(filler.repeat((32 * MIB) / filler.length));
+    });
+    await expect(request(url)).rejects.toThrow();
+    await Promise.all(closed);
+  });
+});
+
+test.each([
+  [1, MIB / 2],
+  [1_000, 3_000],
+])('a body in chunks of %d bytes is read, however slow its reader is', async (size, count) => {
+  const chunk = `${size.toString(16)};ab=cd\r\n${'x'.repeat(size)}\r\n`;
+  const url = await serve((socket) => socket.end(`${CHUNKED}${chunk.repeat(count)}0\r\n\r\n`));
+  const { body } = await limitedFetch(url);
+  let read = 0;
+  for await (const piece of body!) {
+    read += piece.length;
+    if (read % 3 === 0) await new Promise((resolve) => setImmediate(resolve));
+  }
+  expect(read).toBe(size * count);
 });
 
 test('a few of them before the response are ignored', async () => {

@@ -36,6 +36,13 @@ test('an answer of another model, each word of which is another one, is compared
   expect(diff?.filter(({ op }) => op === 'added').length).toBeGreaterThan(400);
 });
 
+test('the longest outputs are compared where few of their words differ', async () => {
+  const recorded = 'a '.repeat(LIMITS.replays.diffChars / 2).split(' ');
+  const replayed = recorded.map((word, index) => (index % 200 === 0 ? 'b' : word));
+  const diff = await diffOf({ recorded: recorded.join(' '), replayed: replayed.join(' ') });
+  expect(diff?.filter(({ op }) => op === 'added').length).toBeGreaterThan(150);
+});
+
 test('outputs of which nearly all differs are given up, and hold nothing up meanwhile', async () => {
   const [recorded, replayed] = ['a', 'b'].map((letter) =>
     words(letter, 20_000).slice(0, LIMITS.replays.diffChars),

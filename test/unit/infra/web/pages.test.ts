@@ -97,8 +97,31 @@ describe('a page', () => {
   });
 });
 
+const MIB = 1_048_576;
+
+test('a table of short numbers is read, as large as a page may be', async () => {
+  let table = '<table>';
+  for (let row = 0; table.length < MIB - 100; row += 1)
+    table += `<tr><td>${row}</td><td>${7 * row}</td><td>x</td></tr>`;
+  const url = await page('text/html', `${table}</table>`);
+  const text = await readPage(url, calling);
+  expect(text).toContain('20000');
+  expect(text.length).toBeGreaterThan(MIB / 5);
+}, 20_000);
+
+test('pages of as many elements as possible take a limited amount of memory', async () => {
+  const url = await page('text/html', 'a<br>'.repeat(MIB / 5));
+  const before = process.memoryUsage.rss();
+  let most = before;
+  const timer = setInterval(() => (most = Math.max(most, process.memoryUsage.rss())), 5);
+  const accounts = ['a', 'b'].map((account_id) => ({ ...calling, account_id }));
+  await Promise.allSettled(accounts.map((account) => readPage(url, account)));
+  clearInterval(timer);
+  // With a heap of 128 MiB and V8’s default for young objects, they take 250 to 500.
+  expect((most - before) / MIB).toBeLessThan(180);
+}, 20_000);
+
 describe('a hostile page', () => {
-  const MIB = 1_048_576;
   test.each([
     // This one ends at the time limit.
     ['nested deeply', '<div>'.repeat(MIB / 5)],

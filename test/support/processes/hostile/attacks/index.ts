@@ -87,7 +87,7 @@ const attacks = {
     meets: ['502 model_error'],
   },
   tools: {
-    what: 'MCP servers that flood, change their schemas and have slow patterns',
+    what: 'MCP servers that flood, answer without a request, change their schemas and have slow patterns',
     attack: hostileTools,
     meets: [
       '200',
@@ -96,6 +96,7 @@ const attacks = {
       'mcp logs away',
       'mcp schemas up',
       'mcp patterns up',
+      'mcp results up',
     ],
     service: { TOOLS_FILE: 'test/support/processes/hostile/processes/tools.json' },
   },

@@ -50,7 +50,7 @@ describe('what a server sends', () => {
 describe('lines', () => {
   const linesOf = (chunks: readonly string[], maxBytes = 100) => {
     let isTooLong = false;
-    const split = createLineSplitter(maxBytes, () => (isTooLong = true));
+    const { split } = createLineSplitter(maxBytes, () => (isTooLong = true));
     const lines = chunks.flatMap((chunk) => [...split(Buffer.from(chunk))].map(String));
     return { lines, isTooLong };
   };
@@ -77,7 +77,7 @@ describe('lines', () => {
 test('the beginning of a line is kept without its chunks, which take more memory than it', () => {
   const chunk = Buffer.from('abc');
   const wholeLines = createLineBuffer();
-  const split = createLineSplitter(100, () => undefined);
+  const { split } = createLineSplitter(100, () => undefined);
   const read = [wholeLines(chunk), ...split(chunk)].filter((lines) => lines !== undefined);
   chunk.write('xyz');
   expect([read, String(wholeLines(Buffer.from('d\ne')))]).toEqual([[], 'abcd\n']);

@@ -3,11 +3,15 @@ import { expect, jest, test } from '@jest/globals';
 class Agent {
   compose = (): Agent => this;
 }
-const load = jest.fn(() => ({ Agent, fetch: async () => 'response' }));
+const load = jest.fn(() => ({
+  Agent,
+  fetch: async () => 'response',
+  buildConnector: () => undefined,
+}));
 jest.unstable_mockModule('undici', load);
 
 test('a request loads the client again after a failure', async () => {
-  const { limitedFetch } = await import('../../../../infra/lib/informationalResponses.ts');
+  const { limitedFetch } = await import('../../../../infra/lib/limitedFetch.ts');
   load.mockImplementationOnce(() => {
     throw new Error('too many open files');
   });
