@@ -81,6 +81,8 @@ export function guardProtocol(): void {
   ) {
     let answerBytes = 0;
     this.on('readyForQuery', () => (answerBytes = 0));
+    // A connection that only listens is never ready for a query again.
+    this.on('notification', ({ length }: { length: number }) => (answerBytes -= length));
     const guard =
       (listener: Listener): Listener =>
       (chunk) => {
