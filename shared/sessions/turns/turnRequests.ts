@@ -80,7 +80,7 @@ export async function readRequests(
   });
   const breathe = (): Promise<void> => yieldForText(account_id, bytes);
   async function compare(): Promise<PageOf<RebuiltRequest>> {
-    await parseToolCalls(turns, recorded, account_id);
+    await parseToolCalls([...turns, recorded.turn], recorded, account_id);
     return compareRequests(made, { ...page, account_id }, breathe);
   }
   const result = await compare().catch(async (error: unknown) => {
