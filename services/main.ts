@@ -29,7 +29,8 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
   await service.stop();
 }
 
-// The server. Exit code 0 after a signal, 1 if it could not start, 70 after a defect.
+// The server. Exit code 0 after a signal, 1 if it could not start, 70 after a defect or a stop that
+// took too long.
 const args = process.argv.slice(2);
 const answer = answerWithoutStart(args);
 if (answer === undefined) {

@@ -53,6 +53,7 @@ export function createModelGateway({ models, limits, logger }: GatewayOptions): 
   return {
     list: () => models.list(),
     find: (id) => models.find(id),
+    awaitsList: () => models.awaitsList?.() ?? false,
     async complete(modelId, request, signal, caller) {
       const provider = models.find(modelId)?.provider;
       if (provider === undefined) return models.complete(modelId, request, signal, caller);

@@ -77,7 +77,7 @@ export async function openTransactionalProducer(
   });
   await kafkaCall(() => retryRequest(() => producer.connect()));
   const closed = new AbortController();
-  /** A commit that was given up must not continue on new connections: it would fence its successor. */
+  /** An abandoned commit must not continue on new connections: it would fence its successor. */
   const whileOpen = <Result>(request: () => Promise<Result>): Promise<Result> => {
     closed.signal.throwIfAborted();
     return request();

@@ -6,6 +6,9 @@ class UnrequestedContentCoding extends Error {
   readonly code = 'UNREQUESTED_CONTENT_CODING';
 }
 
+/** The codings that `fetch` decodes. It passes on a body with any other one unchanged. */
+const DECODED = /\b(?:gzip|deflate|br|zstd)\b/i;
+
 /**
  * An undici interceptor that ends a request whose response has a content coding. `fetch` decodes up to
  * five nested codings, and no limit of the decoded body covers their memory and time.
@@ -16,8 +19,8 @@ const refuseContentCodings: Dispatcher.DispatcherComposeInterceptor =
       onRequestStart: (controller, context) => handler.onRequestStart?.(controller, context),
       onRequestUpgrade: (...upgrade) => handler.onRequestUpgrade?.(...upgrade),
       onResponseStart(controller, status, headers, ...more) {
-        const codings = String(headers['content-encoding'] ?? 'identity');
-        if (codings.toLowerCase() !== 'identity') controller.abort(new UnrequestedContentCoding());
+        if (DECODED.test(String(headers['content-encoding'])))
+          controller.abort(new UnrequestedContentCoding());
         else handler.onResponseStart?.(controller, status, headers, ...more);
       },
       onResponseData: (controller, chunk) => handler.onResponseData?.(controller, chunk),

@@ -15,6 +15,8 @@ const MAX_MESSAGE_BYTES = 64 * 1024 * 1024;
 const MAX_ANSWER_BYTES = getHeapStatistics().heap_size_limit / 2;
 /** The size of the length of a message, which counts itself. */
 const LENGTH_BYTES = 4;
+/** The code before the length, which does not count it. */
+const CODE_BYTES = 1;
 
 interface InternalsOfReader {
   offset: number;
@@ -82,7 +84,10 @@ export function guardProtocol(): void {
     let answerBytes = 0;
     this.on('readyForQuery', () => (answerBytes = 0));
     // A connection that only listens is never ready for a query again.
-    this.on('notification', ({ length }: { length: number }) => (answerBytes -= length));
+    this.on(
+      'notification',
+      ({ length }: { length: number }) => (answerBytes -= CODE_BYTES + length),
+    );
     const guard =
       (listener: Listener): Listener =>
       (chunk) => {

@@ -1,4 +1,4 @@
-import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { storeUnavailableError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { ChatModels } from '../ports/chatModel.ts';
 import type { SchemaChecker } from '../ports/schemaChecker.ts';
 import type { Toolbox } from '../ports/toolbox.ts';
@@ -32,6 +32,10 @@ export function requireSupported(
 ): void {
   const modelIds = (): string[] => models.list().map(({ id }) => id);
   const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
+  if (model !== undefined && !models.find(model) && models.awaitsList?.())
+    throw storeUnavailableError(
+      'The models of the provider are not known yet. Try again in a moment.',
+    );
   if (model !== undefined && !models.find(model)) throw unsupported('model', model, modelIds());
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
 }

@@ -42,12 +42,10 @@ function explained(error: unknown, { id, stream, revision }: ReadableEvent): Err
 async function opened(
   keys: ReadingKeys,
   events: readonly LoggedEvent[],
-  types: ReadonlySet<string> | undefined,
+  { accountId, types }: { accountId: string; types: ReadonlySet<string> | undefined },
 ): Promise<Opened> {
-  const readable = await openTexts(
-    keys,
-    events.map(({ stored }) => stored),
-  );
+  const stored = events.map((event) => event.stored);
+  const readable = await openTexts(keys, stored, { accountId });
   const items: FeedItem[] = [];
   for (const [index, event] of readable.entries()) {
     try {
@@ -74,7 +72,7 @@ export async function* publicItems(
   for (let from = 0; from < events.length; from += LIMITS.feed.openedEvents) {
     const batch = events.slice(from, from + LIMITS.feed.openedEvents);
     await yieldToEventLoop(accountId);
-    const { items, failure } = await opened(keys, batch, types);
+    const { items, failure } = await opened(keys, batch, { accountId, types });
     const last = failure ? items.at(-1)?.cursor : cursorOf(batch.at(-1)!.checkpoint);
     if (last !== undefined) yield { items, cursor: last };
     if (failure) throw failure;

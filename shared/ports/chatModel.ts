@@ -76,6 +76,8 @@ export interface ChatModels {
   /** The configured models, in the order of the configuration. */
   list(): readonly ModelInfo[];
   find(id: string): ModelInfo | undefined;
+  /** True while a provider's first list is awaited: it may have models that `find` does not know yet. */
+  awaitsList?(): boolean;
   /** Providers with an open circuit breaker, where there are breakers. */
   openCircuits?(): readonly string[];
   /**

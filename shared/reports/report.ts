@@ -159,7 +159,8 @@ export async function* renderReport(source: ReportSource): AsyncGenerator<string
       const agent = await source.findAgent(agentId, revision);
       yield* htmlSlices(agentSection(agentId, revision, agent));
     }
-    yield* htmlSlices(html`${eventSection(event)} `);
+    yield* htmlSlices(eventSection(event));
+    yield '\n';
   }
   if (source.checker.seen.hash !== source.proof.leaf.hash)
     throw proofInvalidError('The events of the session do not lead to its proven event.');

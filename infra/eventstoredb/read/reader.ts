@@ -1,5 +1,6 @@
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { MIB } from '../../../shared/lib/units.ts';
 import { withDeadline } from '../../../shared/lib/time/withDeadline.ts';
 import type {
   EventStore,
@@ -42,6 +43,8 @@ interface Dependencies {
  * earlier.
  */
 const FIRST_EVENT_PAGE = 100;
+/** Less than an answer may take (readAll.ts). */
+const FIRST_EVENT_BYTES = 32 * MIB;
 
 const streamDamaged = (stream: string, reason: string): TurnlogError =>
   new TurnlogError('stream_damaged', `The stream ${stream} is damaged: ${reason}.`, {
@@ -137,12 +140,12 @@ export function createEventStoreReader({
       );
     });
 
-  const readLog = (request: ReadReq): Promise<StoredEvent[]> =>
+  const readLog = (request: ReadReq, maxBytes?: number): Promise<StoredEvent[]> =>
     callWithRetry({ kind: 'read', description: 'read $all ($r)' }, async (attempt) => {
       const { client, recordActivity: onActivity } = attempt.connection;
       try {
         const { events } = await limitFirstAttempt(attempt, (signal) =>
-          readAll(client, request, { requiresLeader, signal, onActivity }),
+          readAll(client, request, { requiresLeader, maxBytes, signal, onActivity }),
         );
         return events.filter(isTurnlogEvent).map(toStoredEvent);
       } catch (error) {
@@ -155,7 +158,7 @@ export function createEventStoreReader({
     readStream,
     head,
     firstEvent: async () =>
-      (await readLog(buildTurnlogEventsRequest(undefined, FIRST_EVENT_PAGE)))[0],
+      (await readLog(buildTurnlogEventsRequest(undefined, FIRST_EVENT_PAGE), FIRST_EVENT_BYTES))[0],
     eventAt: async (position) =>
       isValidPosition(position)
         ? (await readLog(buildRecordAtRequest(position))).find(

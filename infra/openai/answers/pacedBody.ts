@@ -57,8 +57,9 @@ export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOpt
   }
 
   function finish(result: AnswerOrError): void {
-    cancel();
+    isOver = true;
     done(result);
+    cancel();
   }
 
   function readSome(): AnswerOrError | undefined {

@@ -196,10 +196,10 @@ function bucketRange(
     : { lowest, highest: Math.min(highest, start) };
 }
 
-/** The next turns of a bucket with the words, in the order of their rowids, behind a slot of it. */
+/** The next turns of a bucket with the words, in the order of their rowids, from a slot of it. */
 const IN_BUCKET = `SELECT session_id, turn, ${slotAt('word_index.rowid')} AS slot
   FROM word_index CROSS JOIN turn_words ON turn_words.rowid = word_index.rowid
-  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstRowid('?')} | ? AND ${lastRowid('?')}
+  WHERE word_index MATCH ? AND word_index.rowid BETWEEN ${firstRowid('?')} + CAST(? AS INTEGER) AND ${lastRowid('?')}
   ORDER BY word_index.rowid LIMIT ${TURNS_AT_ONCE}`;
 
 /**
@@ -215,9 +215,17 @@ async function* searchBucket(
   const pause = createPauses(accountId);
   const terms = inBuckets(words, bucket, bucket);
   let found: SqliteRow[] = [];
+  let generation: number | undefined;
   do {
+    const reader = current();
+    // In another generation, turns may have other slots.
+    if (reader.generation !== generation) {
+      found = [];
+      matches.clear();
+    }
+    ({ generation } = reader);
     const from = ((found.at(-1)?.['slot'] as number | undefined) ?? -1) + 1;
-    found = current().all(IN_BUCKET, terms, bucket, from, bucket);
+    found = reader.all(IN_BUCKET, terms, bucket, from, bucket);
     for (const row of found) {
       const session = row['session_id'] as string;
       const turns = matches.get(session) ?? [];
@@ -239,6 +247,7 @@ async function* searchBucket(
     await pause();
   }
 }
+
 /** A step of a search: the sessions found, and the bucket from which on it took nothing, if there is one. */
 function searchStep(
   { all }: GenerationReader,

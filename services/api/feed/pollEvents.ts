@@ -12,6 +12,9 @@ interface PollOptions extends FollowOptions {
   waitMs: number;
 }
 
+/** Memory per byte of a line: as text of two bytes per character, joined, and as sent. */
+const LINE_MEMORY = 5;
+
 interface Poll {
   text: string;
   cursor: string | undefined;
@@ -37,13 +40,15 @@ export async function pollEvents(
   const held: (() => void)[] = [];
   const release = (): void => held.forEach((releasePage) => releasePage());
   let bytes = 0;
+  /** The first one is the position where the poll starts. */
+  let pages = 0;
   let cursor: string | undefined;
   const isFull = (): boolean => lines.length >= limit || bytes >= LIMITS.feed.answerBytes;
   const result = (): Poll => ({ text: lines.join(''), cursor, release });
   const heldMemory: FeedMemory = {
     tryReserve: memory.tryReserve,
     async reserve(...request) {
-      if (lines.length > 0) ended.abort();
+      if (pages > 1 || lines.length > 0) ended.abort();
       signal.throwIfAborted();
       return memory.reserve(...request);
     },
@@ -51,15 +56,27 @@ export async function pollEvents(
   try {
     const following = followAccount(accountId, { ...options, memory: heldMemory, signal });
     for await (const { items, caughtUp, retain, ...page } of following) {
-      if (retain && items.length > 0) held.push(retain());
+      pages += 1;
+      const before = bytes;
       for (const item of items) {
-        if (lines.length > 0 && isFull()) return result();
+        if (lines.length > 0 && isFull()) {
+          if (retain) held.push(retain());
+          return result();
+        }
         const line = `${formatFeedItem(item, source)}\n`;
         lines.push(line);
         bytes += Buffer.byteLength(line);
         cursor = item.cursor;
       }
       cursor = page.cursor;
+      // With `types`, few lines may remain of a page: only they stay in memory.
+      const linesBytes = LINE_MEMORY * (bytes - before);
+      const permit = linesBytes > 0 ? memory.tryReserve(linesBytes) : undefined;
+      if (permit) held.push(permit.release);
+      else if (linesBytes > 0) {
+        if (retain) held.push(retain());
+        break;
+      }
       const tookMs = performance.now() - startedAt;
       const remainingMs = waitMs - tookMs;
       const isAtEnd = items.length === 0 && caughtUp;

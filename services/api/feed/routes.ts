@@ -108,7 +108,10 @@ const followEventsRoute = defineRoute({
       onResponseClosed(ctx.res, release);
       if (text !== '') await api.readAudit.record(api, actor, 'feed', accountStream(accountId));
       if (cursor !== undefined) setNextLink(ctx, cursor);
-      return { bytes: Buffer.from(text), media: JSONL };
+      const bytes = Buffer.from(text);
+      // The router reserves memory for the bytes, and must not wait for it while the page holds some.
+      release();
+      return { bytes, media: JSONL };
     }
     const memory = responseMemoryFor(api, accountId, UNLIMITED_MS);
     const following = api.feed.followAccount(accountId, { ...options, memory });

@@ -108,7 +108,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       const answer = await route.handle(routeContext, request, ctx);
       if (answer && isAllowed && !(await isAllowed())) throw unauthorizedError();
       if (answer) await sendAnswer(ctx, answer, { account_id, media: route.media });
-      const length = (answer && ctx.length) ?? 0;
+      const length = (answer && ctx.method !== 'HEAD' && ctx.length) || 0;
       if (length > LIMITS.http.smallAnswerBytes)
         await (responsePermit?.holdUntilSent(length) ??
           api.responseMemory.holdUntilSent(account_id, length, ctx.res));

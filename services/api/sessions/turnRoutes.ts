@@ -203,12 +203,12 @@ const listTurnRequestsRoute = defineRoute({
   query: TurnRequestsQuery,
   data: TurnRequests,
   errors: ['quota_exceeded', 'turn_not_found', 'agent_erased', ...SHARED_SESSION_ERROR_CODES],
-  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
     const turn = { account_id, ...parseTurnPath(params) };
     const rendered = await readWithinGrowingMemory(api, account_id, ctx.res, async (grow) => {
-      const hold = (bytes: number): void => grow(MEMORY_PER_EVENT_BYTE * bytes);
+      const hold = (bytes: number): void => grow(PAGE_BUFFER_BYTES + MEMORY_PER_EVENT_BYTE * bytes);
+      hold(0);
       const page = await readRequests(api, turn, { ...parsePageQuery(query), hold });
       await api.readAudit.record(api, actor, 'requests', sessionStream(turn.session_id));
       return renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });

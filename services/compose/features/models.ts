@@ -18,19 +18,19 @@ import type { Opening } from '../opening.ts';
 /** Times between two attempts to get a provider's list of models. */
 const LIST_PAUSES = { firstMs: 2_000, longestMs: 60_000 };
 
-/** How long the start waits for a provider's list, so that a prompt one is offered from the start. */
+/** The wait of a start for a provider's list: one that arrives quickly is offered from the start. */
 const LIST_WAIT_MS = 500;
 
 /**
  * Offers the models that a provider lists. If it does not answer promptly at the start, it is asked
- * in the background until it does.
+ * in the background until it does. The returned function is true until the first answer or failure.
  */
 async function offerListedModels(
   models: Pick<ReturnType<typeof createChatModels>, 'list' | 'offerModelsOf'>,
   provider: string,
   logger: Pick<Logger, 'debug' | 'info' | 'warn'>,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<() => boolean> {
   const ask = async (level: 'warn' | 'debug'): Promise<boolean> => {
     try {
       await models.offerModelsOf(provider, signal);
@@ -53,10 +53,14 @@ async function offerListedModels(
       answered = signal.aborted || (await ask('debug'));
     }
   };
+  let awaitsList = true;
   const askUntilAnswered = async (): Promise<void> => {
-    if (!(await ask('warn'))) void keepAsking();
+    const answered = await ask('warn');
+    awaitsList = false;
+    if (!answered) void keepAsking();
   };
   await resolvesWithin(askUntilAnswered(), LIST_WAIT_MS);
+  return () => awaitsList;
 }
 
 /** Opens the configured models, and the built-in one that needs no provider. */
@@ -85,12 +89,16 @@ export async function openModels({
   );
   // In the background: nothing waits for it.
   models.warmUp(offlineModel).catch(() => undefined);
-  if (registry.listedBy !== undefined) {
-    const asking = opened.adopt(new AbortController(), (controller) => controller.abort());
-    await offerListedModels(models, registry.listedBy, logger, asking.signal);
-  }
+  const asking = opened.adopt(new AbortController(), (controller) => controller.abort());
+  const listing =
+    registry.listedBy === undefined
+      ? models
+      : {
+          ...models,
+          awaitsList: await offerListedModels(models, registry.listedBy, logger, asking.signal),
+        };
   const gateway = createModelGateway({
-    models,
+    models: listing,
     limits: {
       failures: config.MODEL_CIRCUIT_FAILURES,
       openMs: config.MODEL_CIRCUIT_OPEN_MS,

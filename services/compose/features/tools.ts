@@ -64,8 +64,8 @@ async function openMcpGroups(
   const resources = { logger, version: '1', thread: createMcpThread(), schemas };
   const { env } = process;
   const groups: McpGroup[] = [];
-  // At once: a server may take seconds to end.
-  opened.defer(async () => void (await Promise.all(groups.map((group) => group.close()))));
+  // Concurrently, because each server may take seconds to stop.
+  opened.defer(async () => void (await Promise.allSettled(groups.map((group) => group.close()))));
   for (const [name, settings] of named)
     groups.push(createMcpGroup(mcpServer(name, settings, env), resources));
   return groups;

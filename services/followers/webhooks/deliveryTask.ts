@@ -96,7 +96,7 @@ async function deliverEvents(
     onPending();
   }
 
-  /** Returns false at the end. A function of its own keeps no event in memory while it waits. */
+  /** Returns false at the end. A separate function, so that no event stays in memory during a wait. */
   async function beginNext(items: AsyncIterator<FollowedItem>): Promise<boolean> {
     const { done, value } = await items.next();
     if (done) return false;

@@ -192,20 +192,28 @@ function withClosedTexts(event: StoredEvent): ReadableEvent {
 /** Followers of the log, which read events of all accounts, share the turns of one account. */
 const FOLLOWERS = 'followers';
 
+interface OpenOptions {
+  /** Selects events that keep encrypted texts; none by default. */
+  staysClosed?: ((event: StoredEvent) => boolean) | undefined;
+  /** The account that the texts are decrypted for; by default, all followers of the log. */
+  accountId?: string;
+}
+
 /**
  * Decrypts the texts of stored events. Events that `staysClosed` selects keep encrypted texts
- * (closedText.ts). Throws `store_unavailable` when the keys can't be reached.
+ * (closedText.ts). The work takes turns with that of other accounts. Throws `store_unavailable` when
+ * the keys can't be reached.
  */
 export async function openTexts(
   keys: ReadingKeys,
   events: readonly StoredEvent[],
-  staysClosed: (event: StoredEvent) => boolean = () => false,
+  { staysClosed = () => false, accountId = FOLLOWERS }: OpenOptions = {},
 ): Promise<ReadableEvent[]> {
   const lookup = await createLookup(
     keys,
     events.filter((event) => !staysClosed(event)),
   );
-  return mapInSlices(FOLLOWERS, events, (event) =>
+  return mapInSlices(accountId, events, (event) =>
     staysClosed(event)
       ? requireCiphertexts(event, withClosedTexts(event))
       : openEventTexts(event, lookup),

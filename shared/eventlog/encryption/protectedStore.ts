@@ -91,7 +91,7 @@ async function openBatch(
   stored: readonly StoredEvent[],
   { keys, staysClosed, isErased }: Opening,
 ): Promise<ReadableEvent[]> {
-  const events = await openTexts(keys, stored, staysClosed);
+  const events = await openTexts(keys, stored, { staysClosed });
   for (const event of events)
     if (event.erased && !(await isErased(event.stream))) event.unsaid = true;
   return events;

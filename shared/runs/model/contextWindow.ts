@@ -107,7 +107,7 @@ export const promptBytes = (
   history: readonly Turn[],
 ): number => bytesInRequest(agent.instruction) + bytesInRequest(input) + bytesOfTurns(history);
 
-/** The most messages of a turn: each tool call may have a round of its own. */
+/** The most messages of a turn: each tool call may be in a separate round. */
 const turnMessageLimit = ({ tool_calls }: Turn): number => 2 + 2 * tool_calls.length;
 
 /** The most messages of turns in a prompt. */

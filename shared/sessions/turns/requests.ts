@@ -48,9 +48,8 @@ export const turnNumberOf = ({ data }: Pick<SessionEvent, 'data'>): number | und
   'turn' in data ? data.turn : undefined;
 
 /**
- * Collects the recorded model calls of a turn from consecutive events, oldest first. The events
- * must reach back to an event of an earlier turn or to the beginning of the session. Undefined if
- * they do not include the start of the turn.
+ * Collects the recorded model calls of a turn from its events and the compactions right before it,
+ * oldest first. Undefined if they do not include the start of the turn.
  */
 export function collectRecordedCalls(
   events: readonly SessionEvent[],

@@ -90,11 +90,17 @@ interface OwnTurn {
 /** Overhead of a turn beside its texts, in bytes. */
 const TURN_OVERHEAD = 512;
 
-const bytesOfTurn = ({ input, output, tool_calls }: Turn): number =>
-  TURN_OVERHEAD + [input, output, tool_calls].reduce<number>((sum, part) => sum + sizeOf(part), 0);
+/** The size of a turn without its tool calls. */
+const bytesOfTurn = ({ input, output = '' }: Turn): number =>
+  TURN_OVERHEAD + Buffer.byteLength(input) + Buffer.byteLength(output);
 
-const sizeOf = (part: unknown): number =>
-  typeof part === 'string' ? Buffer.byteLength(part) : Buffer.byteLength(JSON.stringify(part));
+/** The stored size of the tool calls of earlier turns: those of one turn may fill many pages. */
+const bytesOfEarlierCalls = (page: readonly DecodedEvent[], turn: number): number =>
+  totalBytesOf(
+    page
+      .filter(({ event }) => event.type === 'session.tool_called.v1' && event.data.turn < turn)
+      .map(({ stored }) => stored),
+  );
 
 /**
  * Collects, from pages that are read backwards, the events of a turn and the compactions right before
@@ -183,7 +189,7 @@ export async function readTurnHistory(
   let bytes = 0;
   for await (const page of readHistoryBackwards(source, session_id, revision)) {
     reserveBytes(bytes + totalBytesOf(page.map(({ stored }) => stored)));
-    bytes += ownEvents.add(page);
+    bytes += ownEvents.add(page) + bytesOfEarlierCalls(page, turn);
     recorded = collectRecordedCalls(eventsOf(ownEvents.all()), turn);
     const events = sessionEvents(page);
     const earlier = backwardTurns.add(events).filter((older) => older.turn < turn);

@@ -1,5 +1,10 @@
 import type { SessionStartedData } from '../events.ts';
-import { rebuildRequests, type RecordedCall, type RecordedCalls } from './requests.ts';
+import {
+  oldestTurnOf,
+  rebuildRequests,
+  type RecordedCall,
+  type RecordedCalls,
+} from './requests.ts';
 import { toolCallRequest, type Turn } from './prompt.ts';
 import { hasObjectArguments } from './requestForm.ts';
 import { digestOfJson } from '../../eventlog/hashChain.ts';
@@ -80,7 +85,9 @@ export async function readRequests(
   });
   const breathe = (): Promise<void> => yieldForText(account_id, bytes);
   async function compare(): Promise<PageOf<RebuiltRequest>> {
-    await parseToolCalls([...turns, recorded.turn], recorded, account_id);
+    const used = turns.filter((earlier) => earlier.turn >= oldestTurnOf(recorded));
+    if (recorded.calls.length + recorded.compactions.length > 0)
+      await parseToolCalls([...used, recorded.turn], recorded, account_id);
     return compareRequests(made, { ...page, account_id }, breathe);
   }
   const result = await compare().catch(async (error: unknown) => {

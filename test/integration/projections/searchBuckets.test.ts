@@ -28,6 +28,7 @@ const SESSIONS: readonly { id: string; turns: number }[] = [
   { id: sessionAt(START, 'c'), turns: 3 },
   ...Array.from({ length: 1_200 }, (_, n) => ({ id: sessionAt(START + 100_000 + n), turns: 1 })),
   { id: sessionAt(START + 3_000_000), turns: 700 },
+  { id: sessionAt(START + 5_000_001), turns: 1_024 },
 ];
 const wordsOf = (turn: number): string[] => ['often', ...(turn % 3 === 0 ? ['third'] : [])];
 
@@ -57,7 +58,7 @@ beforeAll(async () => {
     session.run(id, turns);
     const bucket = bucketOf(id);
     for (let nth = 1; nth <= turns; nth += 1) {
-      const slot = slots.get(bucket) ?? 0;
+      const slot = slots.get(bucket) ?? (turns === 1_024 ? 2 ** 21 - 1_024 : 0);
       slots.set(bucket, slot + 1);
       turn.run(bucket, slot, id, nth, wordsOf(nth).join(' '));
     }

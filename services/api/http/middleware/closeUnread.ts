@@ -53,7 +53,8 @@ function discard(request: IncomingMessage, account_id: string): boolean {
 export const closeUnreadBodies: Middleware = async (ctx, next) => {
   await next();
   const { req } = ctx;
-  if (req.complete || !announcesBody(req)) return;
+  // A closed connection emits no further event that would release the permit.
+  if (req.complete || req.socket.destroyed || !announcesBody(req)) return;
   const isRead = discard(req, accountOf(ctx));
   if (await arrivesShortly(req)) return;
   ctx.set('connection', 'close');

@@ -45,6 +45,7 @@ export interface ResponseMemoryPool {
 interface HeldResponse {
   response: ServerResponse;
   permit: Permit;
+  bytes: number;
 }
 
 const requestOf = (account_id: string, bytes: number): MemoryRequest => ({
@@ -67,12 +68,17 @@ function createHeldResponses(exceedsShare: (account_id: string) => boolean) {
           accounts.delete(account_id);
       });
     },
-    /** Cuts the oldest responses of an account, except the latest, until it is within its share. */
-    cutOldest(account_id: string, latest: ServerResponse): void {
-      for (const { response, permit } of accounts.get(account_id) ?? []) {
-        if (response === latest || !exceedsShare(account_id)) return;
-        response.destroy();
-        permit.release();
+    /** Cuts the oldest responses of an account until it is within its share, or `needed` bytes are free. */
+    cutOldest(account_id: string, latest: ServerResponse, needed: number): void {
+      const ofAccount = accounts.get(account_id) ?? new Set();
+      let freed = 0;
+      for (const held of ofAccount) {
+        if (held.response === latest || freed >= needed || !exceedsShare(account_id)) return;
+        // Its connection closes later, and it is not to be counted again meanwhile.
+        ofAccount.delete(held);
+        held.response.destroy();
+        held.permit.release();
+        freed += held.bytes;
       }
     },
   };
@@ -129,8 +135,8 @@ export function createResponseMemory(
     const request = requestOf(account_id, bytes);
     const granted = memory.tryReserve(request) ?? (await waitComplete(request, response));
     const permit = granted ?? memory.forceReserve(request);
-    held.add(account_id, { response, permit });
-    if (!granted) held.cutOldest(account_id, response);
+    held.add(account_id, { response, permit, bytes });
+    if (!granted && !response.closed) held.cutOldest(account_id, response, bytes);
   }
 
   return {
@@ -145,7 +151,7 @@ export function createResponseMemory(
         release: () => void (isHeld || permit.release()),
         async holdUntilSent(bytes) {
           isHeld = true;
-          if (permit.resize(bytes)) return held.add(account_id, { response, permit });
+          if (permit.resize(bytes)) return held.add(account_id, { response, permit, bytes });
           permit.release();
           await holdUntilSent(account_id, bytes, response);
         },

@@ -40,7 +40,7 @@ function readEvents(events: AsyncIterator<SseEvent>, heartbeatMs: number): Reada
     return setInterval(() => isWaiting && stream.push(HEARTBEAT), heartbeatMs).unref();
   }
 
-  /** Returns true if the stream takes more. A function of its own keeps no event while it waits. */
+  /** Returns true if the stream takes more. A separate function, so that no event stays in memory during a wait. */
   async function pushNext(): Promise<boolean> {
     const { done, value } = await events.next();
     heartbeat?.refresh();

@@ -209,7 +209,7 @@ test.each([
   const [event] = kept([{ id: 'x', ...turnInterrupted(1) }]);
   const events = [{ ...event!, data }, event!];
   for (const staysClosed of [true, false]) {
-    const found = await openTexts(keys, events, () => staysClosed);
+    const found = await openTexts(keys, events, { staysClosed: () => staysClosed });
     expect(found).toHaveLength(2);
     expect(found[1]).toEqual(event);
     expect(planBatch(found).map(({ error }) => error !== undefined)).toEqual([true, false]);
