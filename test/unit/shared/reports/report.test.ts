@@ -153,6 +153,12 @@ describe('a report', () => {
     for (const { length } of pieces) expect(length).toBeLessThanOrEqual(9 * SLICE_CHARS);
   });
 
+  test('ends the section of each event with one line break', async () => {
+    const events = eventsOf(...turn(text, 'a text'));
+    const ends = (await pageOf(events)).match(/(?<=<\/section>)\s+/g);
+    expect(ends).toEqual(events.map(() => '\n'));
+  });
+
   test('says what happened, who did it and what proves it', async () => {
     const events = eventsOf(...turn(text, 'a text'));
     const page = await pageOf(events);

@@ -52,18 +52,20 @@ test.each([
 });
 
 describe('the memory of a page', () => {
-  const held = { used: 0, waits: 0 };
+  const PAGE_BYTES = 100_000;
+  const held = { used: 0, bytes: 0, waits: 0 };
   const item = (id: string) =>
     ({ event: { id, type: 'turnlog.x', key: 'k' }, cursor: `cursor ${id}` }) as unknown as FeedItem;
 
   /** A feed whose pages have an event each; only so many of them find memory at once. */
-  function feedOf(count: number, free: number): AccountFeed {
-    Object.assign(held, { used: 0, waits: 0 });
+  function feedOf(count: number, free: number, itemsAt = (at: number) => [item(String(at))]) {
+    Object.assign(held, { used: 0, bytes: 0, waits: 0 });
     async function* pages({ memory, signal }: FollowOptions): AsyncGenerator<FeedPage, void> {
+      yield { items: [], cursor: 'cursor 0', caughtUp: false };
       for (let at = 1; at <= count; at += 1) {
-        const permit = memory.tryReserve(1) ?? (await memory.reserve(1, signal));
+        const permit = memory.tryReserve(PAGE_BYTES) ?? (await memory.reserve(PAGE_BYTES, signal));
         const { retain, release } = holdPage(permit);
-        const page = { items: [item(String(at))], cursor: `cursor ${at}`, caughtUp: false, retain };
+        const page = { items: itemsAt(at), cursor: `cursor ${at}`, caughtUp: false, retain };
         try {
           yield page;
         } finally {
@@ -79,20 +81,22 @@ describe('the memory of a page', () => {
         if (!rest.signal.aborted) throw error;
       }
     }
-    const permit = (): Permit => {
+    const permit = (bytes: number): Permit => {
       held.used += 1;
+      held.bytes += bytes;
       let isHeld = true;
       const release = (): void => {
         if (isHeld) held.used -= 1;
+        if (isHeld) held.bytes -= bytes;
         isHeld = false;
       };
       return { resize: () => true, countRejection: () => {}, release };
     };
     memory = {
-      tryReserve: () => (held.used < free ? permit() : undefined),
-      async reserve() {
+      tryReserve: (bytes) => (held.used < free ? permit(bytes) : undefined),
+      async reserve(bytes) {
         held.waits += 1;
-        return permit();
+        return permit(bytes);
       },
     };
     return { followAccount } as unknown as AccountFeed;
@@ -110,7 +114,7 @@ describe('the memory of a page', () => {
   test('is held until it is released', async () => {
     const page = await poll(feedOf(3, 10), 2);
     expect([page.text.split('\n').length - 1, page.cursor]).toEqual([2, 'cursor 2']);
-    expect(held).toEqual({ used: 2, waits: 0 });
+    expect(held).toMatchObject({ used: 2, waits: 0 });
     page.release();
     expect(held.used).toBe(0);
   });
@@ -118,10 +122,28 @@ describe('the memory of a page', () => {
   test('is waited for by the first event alone: a page that has some ends without more', async () => {
     const waiting = await poll(feedOf(3, 0));
     expect([waiting.text.split('\n').length - 1, waiting.cursor]).toEqual([1, 'cursor 1']);
-    expect(held).toEqual({ used: 1, waits: 1 });
+    expect(held).toMatchObject({ used: 1, waits: 1 });
     const page = await poll(feedOf(5, 2));
     expect([page.text.split('\n').length - 1, page.cursor]).toEqual([2, 'cursor 2']);
-    expect(held).toEqual({ used: 2, waits: 0 });
+    expect(held).toMatchObject({ used: 2, waits: 0 });
+  });
+
+  test('is that of its lines, however large the pages of the log are that they come from', async () => {
+    const page = await poll(
+      feedOf(6, 10, (at) => (at % 2 === 0 ? [item(String(at))] : [])),
+      3,
+    );
+    expect(page.cursor).toBe('cursor 6');
+    expect(held.bytes).toBe(5 * Buffer.byteLength(page.text));
+  });
+
+  test('that lacks in a scan without events ends it at a later cursor', async () => {
+    const feed = feedOf(5, 10, () => []);
+    const { tryReserve } = memory;
+    let left = 3;
+    memory.tryReserve = (bytes) => ((left -= 1) < 0 ? undefined : tryReserve(bytes));
+    expect(await poll(feed)).toMatchObject({ text: '', cursor: 'cursor 3' });
+    expect(held).toMatchObject({ used: 0, waits: 0 });
   });
 
   test('is released when the events can not be read', async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import Koa from 'koa';
 import { Type } from 'typebox';
 import type { RouteContext } from '../../../../../services/api/context.ts';
@@ -9,6 +9,7 @@ import { answerErrors } from '../../../../../services/api/http/middleware/errors
 import { createResponseMemory } from '../../../../../services/api/http/responses/responseMemory.ts';
 import { defineRoute, type Route } from '../../../../../services/api/http/route.ts';
 import { agentsFeature } from '../../../../../services/api/agents/routes.ts';
+import { feedFeature } from '../../../../../services/api/feed/routes.ts';
 import { createRouter } from '../../../../../services/api/http/router.ts';
 import { errorPresenter } from '../../../../../services/api/features.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
@@ -19,7 +20,7 @@ import { eventually } from '../../../../support/processes/operator.ts';
 const LOGGER = createLogger('silent');
 
 /** Serves a PUT that answers `bytes`, with `4 * MIB` for responses. */
-async function serve(bytes: number, other?: Route) {
+async function serve(bytes: number, other?: Route, services: Partial<RouteContext> = {}) {
   const memory = memoryFor('answers', 4 * MIB);
   const responseMemory = createResponseMemory(memory, 50);
   const used: number[] = [];
@@ -44,6 +45,7 @@ async function serve(bytes: number, other?: Route) {
     responseMemory,
     availability: () => 'up',
     limits: { storeWaitMs: 5_000 },
+    ...services,
   } as unknown as RouteContext;
   /** What was held when the handlers had run, before the response was written. */
   const heldAtEnd: number[] = [];
@@ -109,4 +111,54 @@ test.each(['replaceAgent', 'changeAgent'])('%s waits for memory before it reads'
   held[0]!.release();
   // It gets as far as the agent, which this service does not have.
   expect((await send()).status).toBe(500);
+});
+
+test('the response to HEAD waits for no memory, since it has no body', async () => {
+  const bytes = 100 * KIB;
+  const route = defineRoute({
+    method: 'get',
+    path: '/thing',
+    operationId: 'getThing',
+    summary: 'Reads it',
+    access: 'open',
+    data: Type.Unknown(),
+    errors: [],
+    handle: () => Promise.resolve({ data: 'x'.repeat(bytes) }),
+  });
+  using service = await serve(0, route);
+  const held = [1, 2].map(() => service.responseMemory.tryAcquire('', MIB)!);
+  const { status, headers } = await fetch(`${service.url}/thing`, { method: 'HEAD' });
+  expect([status, Number(headers.get('content-length')) > bytes]).toEqual([200, true]);
+  expect(service.heldAtEnd).toEqual([2 * MIB]);
+  for (const permit of held) permit.release();
+});
+
+test('polls of one account do not wait for the memory of each other', async () => {
+  const data = 'x'.repeat(180 * KIB);
+  const event = { id: 'id', type: 'turnlog.x', key: 'k', time: '', data };
+  async function* followAccount() {
+    yield { items: [], cursor: 'before', caughtUp: false };
+    yield { items: [{ event, cursor: 'after' }], cursor: 'after', caughtUp: false };
+  }
+  const route = feedFeature.routes.find(({ operationId }) => operationId === 'followEvents')!;
+  const { promise: bothHavePages, resolve } = Promise.withResolvers<void>();
+  let polls = 0;
+  const record = (): Promise<void> => {
+    polls += 1;
+    if (polls === 2) resolve();
+    return bothHavePages;
+  };
+  using service = await serve(0, { ...route, access: 'open' }, {
+    feed: { followAccount },
+    followers: { acquire: () => ({ release: () => undefined }) },
+    readAudit: { record },
+  } as unknown as Partial<RouteContext>);
+  const reserve = jest.spyOn(service.memory, 'reserve');
+  const poll = async () => {
+    const response = await fetch(`${service.url}/v1/events?format=jsonl&limit=1`);
+    return (await response.text()).length;
+  };
+  for (const length of await Promise.all([poll(), poll()]))
+    expect(length).toBeGreaterThan(data.length);
+  expect(reserve).not.toHaveBeenCalled();
 });

@@ -41,18 +41,22 @@ let followed: (string | undefined)[];
 let disabled: string[];
 let troubles: (string | undefined)[];
 let followFails: unknown[];
+/** Feeds that are being followed. */
+let following: number;
 
 beforeEach(() => {
   stopping = new AbortController();
   progress = { revision: 0 };
   [log, tried, followed, disabled, troubles, followFails] = [[], [], [], [], [], []];
-  [answers, under, mostUnder, retained] = [{}, new Set(), 0, 0];
+  [answers, under, mostUnder, retained, following] = [{}, new Set(), 0, 0, 0];
 });
 afterEach(async () => {
   stopping.abort();
   await running;
   // Delivered, refused or never sent, a message leaves no memory reserved.
   expect(retained).toBe(0);
+  // A feed that is not ended holds the memory of its page.
+  expect(following).toBe(0);
 });
 
 const refused = (more: object = {}): DeliveryOutcome => ({
@@ -77,14 +81,19 @@ function retain(): () => void {
 async function* follow({ cursor, signal }: Parameters<Delivery['follow']>[0]) {
   followed.push(cursor);
   if (followFails.length > 0) throw followFails.shift();
-  for (let at = cursor === undefined ? 0 : Number(cursor) + 1; !signal.aborted;) {
-    const key = log[at];
-    if (key === undefined) {
-      await sleepUntilAborted(5, { signal });
-      continue;
+  following += 1;
+  try {
+    for (let at = cursor === undefined ? 0 : Number(cursor) + 1; !signal.aborted;) {
+      const key = log[at];
+      if (key === undefined) {
+        await sleepUntilAborted(5, { signal });
+        continue;
+      }
+      yield { cursor: String(at), event: eventOf(at, key), retain };
+      at += 1;
     }
-    yield { cursor: String(at), event: eventOf(at, key), retain };
-    at += 1;
+  } finally {
+    following -= 1;
   }
 }
 

@@ -10,8 +10,9 @@ import { LIMITS } from '../../../../../../shared/limits.ts';
 async function refused(
   headers: Record<string, string>,
   account_id?: string,
+  socket = new Socket(),
 ): Promise<IncomingMessage> {
-  const req = new IncomingMessage(new Socket());
+  const req = new IncomingMessage(socket);
   req.headers = headers;
   const ctx = { req, state: { account_id }, set: () => undefined } as unknown as Context;
   await closeUnreadBodies(ctx, () => Promise.resolve());
@@ -56,4 +57,16 @@ test('of large bodies whose requests are refused only so many are read at a time
   for (let count = 0; count < SHARE; count += 1) expect(await next(large)).toBe(true);
   expect(await next(large)).toBe(false);
   for (const { socket } of all) socket.destroy();
+});
+
+test('uploads that were aborted before their refusal take no room of others', async () => {
+  const large = { 'content-length': '500000' };
+  for (let count = 0; count < SHARE; count += 1) {
+    const socket = new Socket().destroy();
+    await setImmediate();
+    await refused(large, undefined, socket);
+  }
+  const next = await refused(large);
+  expect(isRead(next)).toBe(true);
+  next.socket.destroy();
 });

@@ -158,3 +158,44 @@ test('answers that wait are in memory: beyond half of a share, they cut older on
   expect(room.tryAcquire('b', LARGE)).toBeDefined();
   for (const one of answers) one.emit('close');
 });
+
+test('a share that shrinks costs an account no more of its answers than a new one needs', async () => {
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB), 50);
+  const held = Array.from({ length: 4 }, cuttable);
+  for (const one of held) await room.holdUntilSent('a', LARGE, one);
+  await room.holdUntilSent('b', MIB, cuttable());
+  await room.holdUntilSent('a', 2 * LIMITS.http.smallAnswerBytes, cuttable());
+  expect(held.map(({ destroyed }) => destroyed)).toEqual([true, false, false, false]);
+  // The connection of the first one is still closing, and makes no room again.
+  await room.holdUntilSent('a', LARGE, cuttable());
+  expect(held.map(({ destroyed }) => destroyed)).toEqual([true, true, false, false]);
+});
+
+test('the answer to a client that leaves while it waits cuts no other one', async () => {
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB), LONG_MS);
+  const held = [cuttable(), cuttable()];
+  for (const one of held) await room.holdUntilSent('a', MIB, one);
+  // From now on, the account has more than its share.
+  await room.holdUntilSent('b', LARGE, cuttable());
+  const leaving = cuttable();
+  const waiting = room.holdUntilSent('a', LARGE, leaving);
+  await setImmediate();
+  Object.assign(leaving, { closed: true }).emit('close');
+  await waiting;
+  expect(held.map(({ destroyed }) => destroyed)).toEqual([false, false]);
+});
+
+test('an answer that has waited leaves its place to the next one', async () => {
+  const room = createResponseMemory(memoryFor('answers', 4 * MIB), LONG_MS);
+  const held = [cuttable(), cuttable(), cuttable()];
+  for (const one of held.slice(0, 2)) await room.holdUntilSent('a', MIB, one);
+  const first = room.holdUntilSent('a', MIB, held[2]!);
+  await setImmediate();
+  held[0]!.emit('close');
+  await first;
+  const second = room.holdUntilSent('a', MIB, cuttable());
+  await setImmediate();
+  expect([room.isScarce(0), held.some(({ destroyed }) => destroyed)]).toEqual([true, false]);
+  held[1]!.emit('close');
+  await second;
+});
