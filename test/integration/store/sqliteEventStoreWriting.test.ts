@@ -1,7 +1,8 @@
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import { mkdir, readFile } from 'node:fs/promises';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import { mkdir, readFile, rename } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStore/database.ts';
 import { startWriterThread } from '../../../infra/sqlite/eventStore/writerThread.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -159,5 +160,29 @@ describe('writing to the SQLite event store', () => {
     await setTimeout(RESTART_PAUSE_MS);
     expect(await attempt()).toEqual({ revision: 0, position: 1 });
     await writer.close();
+  });
+
+  test('starts another writing thread at once after one that had answered, and pauses anew after a failure', async () => {
+    const folder = join(fixture.folder, 'not-there-yet');
+    const post = jest.spyOn(Worker.prototype, 'postMessage');
+    const killThread = () => (post.mock.contexts.at(-1) as Worker).terminate();
+    const writer = startWriterThread(eventLogFile(folder), []);
+    const attempt = () =>
+      writer.append({ stream: newStream(), expected: 'no_stream', events: newEvents(1) }, 100);
+    await refusedWith('store_unavailable', attempt());
+    await mkdir(folder);
+    await setTimeout(RESTART_PAUSE_MS);
+    await attempt();
+    await killThread();
+    expect(await attempt()).toMatchObject({ position: 2 });
+    await killThread();
+    await rename(folder, `${folder}-away`);
+    await refusedWith('store_unavailable', attempt());
+    await rename(`${folder}-away`, folder);
+    await refusedWith('store_unavailable', attempt());
+    await setTimeout(RESTART_PAUSE_MS);
+    expect(await attempt()).toMatchObject({ position: 3 });
+    await writer.close();
+    jest.restoreAllMocks();
   });
 });

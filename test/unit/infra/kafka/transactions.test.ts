@@ -55,3 +55,19 @@ test('a commit that was given up does not take over again after its producer is 
   await sleep(1_000);
   expect(calls).toHaveLength(1);
 });
+
+test('a commit that was given up is not ended after its producer is closed', async () => {
+  let answer: (written: object[]) => void = () => undefined;
+  let commits = 0;
+  const producer = await producerOn({
+    transaction: async () => ({
+      send: () => new Promise<object[]>((resolve) => void (answer = resolve)),
+      commit: async () => void (commits += 1),
+    }),
+  });
+  await expect(producer.commit(SEND)).rejects.toMatchObject({ code: 'publisher_unavailable' });
+  await producer.close();
+  answer([]);
+  await new Promise<void>((resolve) => void setImmediate(resolve));
+  expect(commits).toBe(0);
+});

@@ -24,7 +24,7 @@ const encoded = (codings: readonly string[]): Buffer =>
     Buffer.from('text'),
   );
 
-test.each([[['gzip']], [['br', 'br', 'br', 'br', 'br']]])(
+test.each([[['gzip']], [['br']], [['br', 'br']], [['br', 'br', 'br', 'br', 'br']]])(
   'a response with the content codings %j is refused before it is decoded',
   async (codings) => {
     const url = await serve((_request, response) =>
@@ -36,16 +36,19 @@ test.each([[['gzip']], [['br', 'br', 'br', 'br', 'br']]])(
   },
 );
 
-test.each([[{}], [{ 'content-encoding': 'Identity' }]])(
-  'a response without content coding is read: %j',
-  async (headers) => {
-    const accepted: unknown[] = [];
-    const url = await serve((request, response) => {
-      accepted.push(request.headers['accept-encoding'], request.headers['x-key']);
-      response.writeHead(200, headers).end('text');
-    });
-    const response = await limitedFetch(url, { headers: { 'x-key': 'key' } });
-    expect(await response.text()).toBe('text');
-    expect(accepted).toEqual(['identity', 'key']);
-  },
-);
+test.each([
+  [{}],
+  [{ 'content-encoding': 'Identity' }],
+  [{ 'content-encoding': 'identity, identity' }],
+  [{ 'content-encoding': 'none' }],
+  [{ 'content-encoding': '' }],
+])('a response without a content coding that fetch decodes is read: %j', async (headers) => {
+  const accepted: unknown[] = [];
+  const url = await serve((request, response) => {
+    accepted.push(request.headers['accept-encoding'], request.headers['x-key']);
+    response.writeHead(200, headers).end('text');
+  });
+  const response = await limitedFetch(url, { headers: { 'x-key': 'key' } });
+  expect(await response.text()).toBe('text');
+  expect(accepted).toEqual(['identity', 'key']);
+});

@@ -1,3 +1,5 @@
+import type { ServerResponse } from 'node:http';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Agent } from 'undici';
 import { sendAttempt, type ProviderReply } from '../../../../infra/openai/attempt.ts';
@@ -89,6 +91,27 @@ describe('the memory of an answer', () => {
     await send({ status: 400, body: { error: { message: 'no' } } });
     await send({ text: 'word '.repeat(100_000) }, { account_id: 'a' });
     expect([held, used()]).toEqual([[], 0]);
+  });
+
+  test('is that of its buffer where there is no more', async () => {
+    ledger = memoryFor('modelAnswers', 18_000);
+    const message = { role: 'assistant', content: `${'x'.repeat(6_000)}é` };
+    const text = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'stop' }] });
+    const sendPieces = async (response: ServerResponse): Promise<void> => {
+      const bytes = Buffer.from(text);
+      for (let at = 0; at < bytes.length; at += 500) {
+        response.write(bytes.subarray(at, at + 500));
+        await nextTurn();
+      }
+      response.end();
+    };
+    expect(await send({ respond: (response) => void sendPieces(response) })).toMatchObject({
+      status: 200,
+      body: text,
+    });
+    expect(used()).toBeLessThan(9_000);
+    held[0]!();
+    expect(used()).toBe(0);
   });
 
   test('counts against the share of the account while it is held', async () => {

@@ -32,6 +32,19 @@ const PROGRAM = `
   await queryInPool();
 `;
 
+/** Together, so many answers of 8 MiB take more than one answer may take. */
+const QUERIES = 13;
+/** Sends queries one after the other on one connection. */
+const QUERIES_PROGRAM = `
+  import { connectPostgres } from './infra/postgres/connection.ts';
+
+  const purpose = { name: 'turnlog queries', statementMs: 9_000 };
+  const { client, close } = await connectPostgres(process.env.DATABASE, purpose);
+  for (let query = 0; query < ${QUERIES}; query += 1) await client.query('SELECT');
+  await close();
+  console.log('all answered');
+`;
+
 const int16 = (value: number): Buffer => {
   const buffer = Buffer.alloc(2);
   buffer.writeInt16BE(value);
@@ -63,7 +76,7 @@ const row = (length: number): Buffer =>
   message('D', int16(1), int32(length), Buffer.alloc(length, 'x'));
 
 /** Lets a program with a heap of 96 MiB query a server that answers as given. */
-async function queryServer(answer: (socket: Socket) => void) {
+async function queryServer(answer: (socket: Socket) => void, source = PROGRAM) {
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
     socket.once('data', () => {
@@ -75,13 +88,7 @@ async function queryServer(answer: (socket: Socket) => void) {
   const { port } = server.address() as AddressInfo;
   const program = spawn(
     process.execPath,
-    [
-      '--max-old-space-size=96',
-      '--max-semi-space-size=1',
-      '--input-type=module',
-      '--eval',
-      PROGRAM,
-    ],
+    ['--max-old-space-size=96', '--max-semi-space-size=1', '--input-type=module', '--eval', source],
     {
       cwd: root,
       env: { ...plainEnvironment(), DATABASE: `postgres://turnlog@127.0.0.1:${port}/turnlog` },
@@ -103,14 +110,11 @@ const invalid = {
   errors: Array<string>(2).fill('PostgreSQL sent an invalid message.'),
 };
 
+const answerOf = (bytes: number): Buffer =>
+  Buffer.concat([DESCRIPTION, row(bytes), message('C', Buffer.from('SELECT 1\0')), READY]);
+
 test('an answer is read', async () => {
-  const answer = Buffer.concat([
-    DESCRIPTION,
-    row(3),
-    message('C', Buffer.from('SELECT 1\0')),
-    READY,
-  ]);
-  expect(await queryServer((socket) => socket.write(answer))).toEqual({
+  expect(await queryServer((socket) => socket.write(answerOf(3)))).toEqual({
     exitCode: 0,
     errors: [''],
   });
@@ -146,4 +150,25 @@ test('rows without an end do not fill the memory', async () => {
     sendMore();
   });
   expect(result).toEqual(invalid);
+}, 60_000);
+
+test('a connection is kept whatever all of its answers and notifications take together', async () => {
+  const answer = answerOf(8 * MIB);
+  const notification = message('A', int32(1), Buffer.from(`c\0${'x'.repeat(1_000)}\0`));
+  const notifications = Buffer.concat(Array<Buffer>(8 * 1024).fill(notification));
+  const result = await queryServer((socket) => {
+    let answers = 0;
+    async function sendNext(): Promise<void> {
+      answers += 1;
+      if (answers === QUERIES)
+        for (let batch = 0; batch < QUERIES; batch += 1)
+          if (!socket.write(notifications)) await once(socket, 'drain');
+      socket.write(answer);
+    }
+    // The program says if it has lost its connection.
+    const send = (): void => void sendNext().catch(() => undefined);
+    socket.on('data', send);
+    send();
+  }, QUERIES_PROGRAM);
+  expect(result).toEqual({ exitCode: 0, errors: ['all answered'] });
 }, 60_000);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { createRateLimiter } from '../../../../infra/ratelimit/memory.ts';
 import { createSharedRateLimiter } from '../../../../infra/ratelimit/shared.ts';
 import type { RateLimiter } from '../../../../shared/ports/rateLimiter.ts';
@@ -77,6 +77,16 @@ describe('replicas', () => {
     expect(allowed).toBeGreaterThanOrEqual(100);
     expect(allowed).toBeLessThanOrEqual(100 + 3 * 10 + 5);
     expect(table.asked()).toBeLessThanOrEqual(allowed / 10 + 3);
+  });
+
+  test('share their counts, although their clocks differ by seconds', async () => {
+    const table = counted();
+    const [behind, ahead] = [createSharedRateLimiter(table), createSharedRateLimiter(table)];
+    const fixed = Date.now();
+    const now = jest.spyOn(Date, 'now').mockReturnValue(fixed + 3_000);
+    expect(await letIn([ahead], 200, 100)).toBe(100);
+    now.mockRestore();
+    expect(await letIn([behind], 200, 100)).toBeLessThanOrEqual(10 + 5);
   });
 
   test('discard a count that a clock far ahead has dated', async () => {

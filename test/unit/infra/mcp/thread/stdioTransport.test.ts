@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { createInflow } from '../../../../../infra/mcp/thread/inflow.ts';
 import { createStdioTransport } from '../../../../../infra/mcp/thread/stdioTransport.ts';
@@ -91,5 +92,14 @@ test('a server that does not end a long message is disconnected', async () => {
   const { transport, reasons } = await started(longMessage(60_000), 500);
   await until(() => reasons.length > 0);
   expect(reasons).toEqual(['it does not end a message']);
+  await transport.close();
+});
+
+test('a server that has ended a long message may stay silent for longer', async () => {
+  const messageMs = 2_000;
+  const { transport, reasons, messages } = await started(longMessage(0), messageMs);
+  await until(() => messages.length > 0);
+  await sleep(messageMs + 500);
+  expect(reasons).toEqual([]);
   await transport.close();
 });

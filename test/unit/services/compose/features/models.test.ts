@@ -6,6 +6,7 @@ import { expect, test } from '@jest/globals';
 import pino from 'pino';
 import { createMetrics } from '../../../../../infra/metrics/metrics.ts';
 import { openModels } from '../../../../../services/compose/features/models.ts';
+import { requireSupported } from '../../../../../shared/agents/catalogue.ts';
 import { parseConfig } from '../../../../../shared/lib/config/config.ts';
 import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
@@ -38,8 +39,8 @@ test('the start requests a completion of the built-in model, so that no run has 
   }
 });
 
-test('the start does not wait for a provider that lists its models late', async () => {
-  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+/** Opens the models of a provider that lists one once it is released. */
+async function openListing(opened: AsyncDisposableStack, released: Promise<void>) {
   let requests = 0;
   const server = createServer((_request, response) => {
     requests += 1;
@@ -48,12 +49,35 @@ test('the start does not wait for a provider that lists its models late', async 
     void released.then(() => response.end(answer));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  await using opened = new AsyncDisposableStack();
   opened.defer(() => void server.close());
+  const { port } = server.address() as AddressInfo;
   const models = await open(opened, { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1` });
+  const requireModel = (model: string): void =>
+    requireSupported(
+      { models, toolbox: { list: () => [], has: () => true } } as never,
+      model,
+      undefined,
+    );
+  return { models, requireModel, requests: () => requests };
+}
+
+test('the start does not wait for a provider that lists its models late; until then, an unknown model is unavailable', async () => {
+  const { promise: released, resolve: release } = Promise.withResolvers<void>();
+  await using opened = new AsyncDisposableStack();
+  const { models, requireModel, requests } = await openListing(opened, released);
+  expect(() => requireModel('listed')).toThrow(
+    expect.objectContaining({ code: 'store_unavailable', retriable: true }),
+  );
   release();
-  const isOffered = async (): Promise<boolean> => models.list().some(({ id }) => id === 'listed');
+  const isOffered = async (): Promise<boolean> => models.find('listed') !== undefined;
   expect(await eventually(isOffered, Boolean)).toBe(true);
-  expect(requests).toBe(1);
+  expect(() => requireModel('listed')).not.toThrow();
+  expect(() => requireModel('other')).toThrow(expect.objectContaining({ retriable: false }));
+  expect(requests()).toBe(1);
+});
+
+test('models that a provider lists promptly are offered from the start', async () => {
+  await using opened = new AsyncDisposableStack();
+  const { models } = await openListing(opened, Promise.resolve());
+  expect(models.find('listed')).toBeDefined();
 });

@@ -171,6 +171,28 @@ describe('the requests of a turn', () => {
     expect(Math.max(...held)).toBeLessThan(1_000_000);
   });
 
+  test('need memory for the tool results of an earlier turn of many pages', async () => {
+    const result = 'x'.repeat(200_000);
+    const [started, completed] = plain(1, 1) as [Shape, Shape];
+    const toolCalls = Array.from({ length: 40 }, () => toolCalled(1, { result }));
+    const turns = [started, ...toolCalls, completed, ...plain(2, 1)];
+    const { read, held } = session([sessionStarted(), ...turns]);
+    await read(2);
+    expect(held.length).toBeGreaterThan(2);
+    expect(Math.max(...held)).toBeGreaterThan(40 * result.length);
+  });
+
+  test('do not parse the tool calls that none of them contains', async () => {
+    const invalid = (turn: number): Shape => toolCalled(turn, { extra: '{' });
+    const [started, completed] = plain(1, 1) as [Shape, Shape];
+    const uncalled = { ...completed, data: { ...completed.data, calls: [] } };
+    const turns = [started, invalid(1), uncalled, ...plain(2, 2)];
+    const { read, damaged } = session([sessionStarted(), ...turns]);
+    expect(await read(1)).toMatchObject({ rows: [] });
+    expect((await read(2)).rows).toMatchObject([{ matches: true }]);
+    expect(damaged.count()).toBe(0);
+  });
+
   test('end a page at its bytes, but not before the first', async () => {
     const [started, completed] = plain(1, 1) as [Shape, Shape];
     const [one] = completed.data.calls;
