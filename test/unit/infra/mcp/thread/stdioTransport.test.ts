@@ -96,7 +96,7 @@ test('a server that does not end a long message is disconnected', async () => {
 });
 
 test('a server that has ended a long message may stay silent for longer', async () => {
-  const messageMs = 2_000;
+  const messageMs = 3_000;
   const { transport, reasons, messages } = await started(longMessage(0), messageMs);
   await until(() => messages.length > 0);
   await sleep(messageMs + 500);
