@@ -25,7 +25,7 @@ async function start(event: { type?: string; bytes?: number }) {
 const read = (client: Client, limit: number, maxBytes?: number): Promise<ReadAllResult> =>
   readAll(client, buildStreamRequest('session-s', { direction: 'forwards', limit }), {
     requiresLeader: false,
-    signal: AbortSignal.timeout(5_000),
+    signal: AbortSignal.timeout(30_000),
     maxBytes,
     onActivity: () => undefined,
   });
@@ -42,7 +42,7 @@ test('a read ends with the requested number of events, even if the server sends 
 
 test('a read of the end of the log takes one event', async () => {
   const { client, wasCancelled } = await start({});
-  const signal = AbortSignal.timeout(5_000);
+  const signal = AbortSignal.timeout(30_000);
   const end = await readEndOfLog(client, { requiresLeader: false, signal });
   expect(end).toBe(toEventPosition(0));
   await untilTrue(wasCancelled);
