@@ -8,7 +8,7 @@ test('the first event is found, although the first events together exceed an ans
   const { client, stop } = await startEndlessServer({ type: 'happened.v1', bytes: MIB });
   const attempt = {
     isFirst: false,
-    signal: AbortSignal.timeout(5_000),
+    signal: AbortSignal.timeout(30_000),
     connection: { client, recordActivity: () => undefined },
   };
   const reader = createEventStoreReader({
