@@ -204,7 +204,7 @@ export function createAccountFeed(log: EventLog & Pick<ProtectedStore, 'keys'>):
     try {
       for await (const { items, cursor } of publicItems(log.keys, events, { accountId, types })) {
         yield { items, cursor, caughtUp: false, retain };
-        // Suspended generators keep their last value, and so would everyone who passed the page on.
+        // Suspended generators keep their last value, and so does each caller that passes the page on.
         items.length = 0;
         if (signal.aborted) break;
       }

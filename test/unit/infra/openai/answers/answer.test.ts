@@ -17,7 +17,7 @@ test('of thousands of calls whose ids collide, one more than the limit of a turn
   expect(tool_calls).toHaveLength(LIMITS.run.toolCalls + 1);
 });
 
-test('calls with the same id get ids of their own', () => {
+test('calls with the same id get distinct ids', () => {
   const { tool_calls } = answerOf({ tool_calls: ['a', 'a_3', 'a', ''].map(callOf) });
   expect(tool_calls.map(({ id }) => id)).toEqual(['a', 'a_3', 'a_4', 'call_4']);
 });
