@@ -33,7 +33,7 @@ function watch(socket: Socket): void {
     queueMicrotask(stopCounting);
     return chunk;
   };
-  // The client puts back what it does not parse while the reader is slow.
+  // undici puts unparsed bytes back while the reader is slow.
   socket.unshift = (chunk: Buffer, encoding) => {
     count(chunk.length);
     unshift.call(socket, chunk, encoding);

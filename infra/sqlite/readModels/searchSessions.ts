@@ -92,17 +92,7 @@ function createPauses(accountId: string): () => Promise<void> {
   };
 }
 
-/** A session's row with the turns that match the search; undefined if it was just erased. */
-function rowWithMatches(
-  { get }: GenerationReader,
-  sessionId: string,
-  turns: readonly number[],
-): SqliteRow | undefined {
-  const row = get(SESSION, sessionId);
-  return row && { ...row, matches: turns.join() };
-}
-
-/** The rows of those sessions that have a turn with all of the words. */
+/** The rows of those sessions that have a turn with all of the words, and were not just erased. */
 async function* scanSessions(
   current: Current,
   accountId: string,
@@ -120,8 +110,8 @@ async function* scanSessions(
       for (const row of scanned) if (row['matches'] === 1) matches.push(row['turn'] as number);
       await pause();
     } while (scanned.length === SCANNED_AT_ONCE && matches.length < MATCHES);
-    const row = matches.length > 0 && rowWithMatches(current(), session, matches);
-    if (row) yield row;
+    const row = matches.length > 0 && current().get(SESSION, session);
+    if (row) yield { ...row, matches: matches.join() };
   }
 }
 

@@ -50,7 +50,7 @@ interface Compared {
   lines: string[];
 }
 
-/** Searches the log for every head of a file. `continueHint` is shown after an interruption. */
+/** Searches the log for each head in a file. `continueHint` is shown after an interruption. */
 async function compareWithHeads(
   context: CliContext,
   { origin, heads }: HeadsFile,

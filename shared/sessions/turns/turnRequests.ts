@@ -105,8 +105,8 @@ export async function readRequests(
 }
 
 /**
- * Parses the tool calls of turns in slices, where requests need it. What was parsed is known when the
- * requests that contain the calls are rebuilt.
+ * Parses the tool calls of turns in slices, where requests need it. The results are cached for the
+ * rebuilding of the requests.
  */
 async function parseToolCalls(
   turns: readonly Turn[],

@@ -6,7 +6,7 @@ import {
   SLICE_BYTES,
 } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
-import { KIB } from '../../../../shared/lib/units.ts';
+import { SLICE_CHARS, textAsJson } from '../../../../shared/lib/slices.ts';
 import { jsonText, successEnvelope } from './envelope.ts';
 
 /** The text of an answer, to be written row by row. */
@@ -18,30 +18,17 @@ interface JsonListWriter {
   tail: (isEmpty: boolean) => string;
 }
 
-/** Longer texts are written in slices of this length. As JSON, a slice is still a small object. */
-const LONG_CHARS = 8 * KIB;
 /** Random, so that it is in no row. */
 const PLACE = randomUUID();
 
 /** Without an array of the members of each object, which would be as much garbage as their JSON. */
 function hasLongText(value: unknown): boolean {
-  if (typeof value === 'string') return value.length > LONG_CHARS;
+  if (typeof value === 'string') return value.length > SLICE_CHARS;
   if (typeof value !== 'object' || value === null) return false;
   const members = value as Readonly<Record<string, unknown>>;
   for (const name in members)
     if (Object.hasOwn(members, name) && hasLongText(members[name])) return true;
   return false;
-}
-
-/** The JSON of a text, in slices that split no character. */
-function* slicesOf(text: string): Generator<string> {
-  yield '"';
-  for (let from = 0, to; from < text.length; from = to) {
-    to = Math.min(from + LONG_CHARS, text.length);
-    if (to < text.length && (text.codePointAt(to - 1) ?? 0) > 0xffff) to -= 1;
-    yield JSON.stringify(text.slice(from, to)).slice(1, -1);
-  }
-  yield '"';
 }
 
 /** The JSON of a value in small pieces. `layout` changes the text apart from long strings. */
@@ -58,14 +45,14 @@ function* piecesOf(
   const withPlaces = JSON.stringify(
     value,
     (_name, member: unknown) => {
-      if (typeof member !== 'string' || member.length <= LONG_CHARS) return member;
+      if (typeof member !== 'string' || member.length <= SLICE_CHARS) return member;
       texts.push(member);
       return PLACE;
     },
     indent,
   );
   for (const [at, piece] of layout(withPlaces).split(`"${PLACE}"`).entries()) {
-    if (at > 0) yield* slicesOf(texts[at - 1]!);
+    if (at > 0) yield* textAsJson(texts[at - 1]!);
     yield piece;
   }
 }

@@ -76,6 +76,23 @@ function sign(origin: string, size: number, ...keys: KeyObject[]): void {
   );
 }
 
+/** The tree of the log under a name, and how often a checkpoint of it was read. */
+function openCounted(name: string) {
+  let reads = 0;
+  const counted = openOwnTree(fixedLog(log), {
+    name,
+    signingKeys: () => keyFile,
+    treeOf: (of) => ({
+      ...treeOf(of),
+      async readCheckpoint() {
+        reads += 1;
+        return notes.get(of);
+      },
+    }),
+  });
+  return { counted, reads: () => reads };
+}
+
 const found = async (): Promise<[string, number] | undefined> => {
   const head = await tree.head();
   return head && [head.origin, head.size];
@@ -255,20 +272,9 @@ test('another tree is read once it is declared, with the id of a restored log', 
 test('calls at the same time share one read', async () => {
   const origin = declare();
   sign(origin, 3);
-  let reads = 0;
-  const counted = openOwnTree(fixedLog(log), {
-    name: 'here',
-    signingKeys: () => keyFile,
-    treeOf: (of) => ({
-      ...treeOf(of),
-      async readCheckpoint() {
-        reads += 1;
-        return notes.get(of);
-      },
-    }),
-  });
+  const { counted, reads } = openCounted('here');
   await Promise.all([counted.head(), counted.readCheckpoint(), counted.state()]);
-  expect(reads).toBe(1);
+  expect(reads()).toBe(1);
   sign(origin, 5);
   expect((await counted.head())!.size).toBe(5);
 });
@@ -362,19 +368,8 @@ test('a damaged declaration is named', async () => {
 });
 
 test('a log with many names is read under the last ones', async () => {
-  let reads = 0;
   for (let name = 0; name < 40; name += 1) sign(declare(`name${name}`), name + 1);
-  const counted = openOwnTree(fixedLog(log), {
-    name: 'name39',
-    signingKeys: () => keyFile,
-    treeOf: (of) => ({
-      ...treeOf(of),
-      async readCheckpoint() {
-        reads += 1;
-        return notes.get(of);
-      },
-    }),
-  });
+  const { counted, reads } = openCounted('name39');
   expect((await counted.head())!.size).toBe(40);
-  expect(reads).toBe(17);
+  expect(reads()).toBe(17);
 });

@@ -5,7 +5,7 @@ import { streamEvents } from '../../../../../services/api/feed/streamEvents.ts';
 import type { FeedItem, FeedPage } from '../../../../../shared/feed/accountFeed.ts';
 import { isFreed } from '../../../../support/jest/garbage.ts';
 
-/** A response whose client takes what it is sent when told so. */
+/** A response whose buffer drains when the test says so. */
 class FakeResponse extends EventEmitter {
   writableNeedDrain = false;
   closed = false;
