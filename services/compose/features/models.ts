@@ -89,14 +89,11 @@ export async function openModels({
   );
   // In the background: nothing waits for it.
   models.warmUp(offlineModel).catch(() => undefined);
-  const asking = opened.adopt(new AbortController(), (controller) => controller.abort());
-  const listing =
-    registry.listedBy === undefined
-      ? models
-      : {
-          ...models,
-          awaitsList: await offerListedModels(models, registry.listedBy, logger, asking.signal),
-        };
+  const listing = { ...models };
+  if (registry.listedBy !== undefined) {
+    const asking = opened.adopt(new AbortController(), (controller) => controller.abort());
+    listing.awaitsList = await offerListedModels(models, registry.listedBy, logger, asking.signal);
+  }
   const gateway = createModelGateway({
     models: listing,
     limits: {
