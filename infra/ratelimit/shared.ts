@@ -1,23 +1,11 @@
 import { LRUCache } from 'lru-cache';
 import { LIMITS } from '../../shared/limits.ts';
-import type { RateLimiter } from '../../shared/ports/rateLimiter.ts';
-import { RateLimiterPostgres } from './library.ts';
-import { COUNT_ONLY, createRateLimiter } from './memory.ts';
+import type { RateLimiter, SharedCounts } from '../../shared/ports/rateLimiter.ts';
+import { createRateLimiter } from './memory.ts';
 import { entriesUpTo } from '../../shared/lib/memory/entriesUpTo.ts';
-
-/** Runs queries in PostgreSQL: `query` of the package `pg`. */
-export interface Queries {
-  query: (query: object) => Promise<unknown>;
-}
 
 /** A process reports its requests in portions of the limit divided by this number. */
 const PORTIONS = 10;
-const SECOND_MS = 1_000;
-/**
- * How far ahead a count may end, in milliseconds. The clocks of two processes may differ by some
- * seconds.
- */
-const LONGEST_MS = 10 * SECOND_MS;
 
 interface KeyUse {
   /** Requests that are not reported yet. */
@@ -41,17 +29,8 @@ interface KeyUse {
  * requests that arrive during a report. While the database can't be reached, each process limits by
  * its own count.
  */
-export function createSharedRateLimiter(client: Queries): RateLimiter {
+export function createSharedRateLimiter(counts: SharedCounts): RateLimiter {
   const localLimiter = createRateLimiter();
-  const sharedCounter = new RateLimiterPostgres({
-    ...COUNT_ONLY,
-    storeClient: client,
-    storeType: 'client',
-    schemaName: 'turnlog',
-    tableName: 'rate_limits',
-    tableCreated: true,
-    keyPrefix: '',
-  });
   const keys = new LRUCache<string, KeyUse>(entriesUpTo(LIMITS.cache.keys));
 
   function useOf(keyId: string): KeyUse {
@@ -68,15 +47,9 @@ export function createSharedRateLimiter(client: Queries): RateLimiter {
     use.untold = 0;
     use.telling = true;
     try {
-      const { consumedPoints, msBeforeNext } = await sharedCounter.penalty(keyId, untold);
-      // Dated by a clock that was far ahead, the count would not start again until then.
-      if (msBeforeNext > LONGEST_MS) {
-        await sharedCounter.delete(keyId);
-        return;
-      }
-      // Another machine's clock may make the second appear longer.
-      use.leftUntil = performance.now() + Math.min(msBeforeNext, SECOND_MS);
-      use.left = Math.max(0, perSecond - consumedPoints);
+      const { requests, msLeft } = await counts.add(keyId, untold);
+      use.leftUntil = performance.now() + msLeft;
+      use.left = Math.max(0, perSecond - requests);
       if (use.left === 0) use.spentUntil = use.leftUntil;
     } catch {
       // The database can't be reached, which other code reports. Requests to this process are still

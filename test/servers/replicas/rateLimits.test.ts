@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { checkConnectivity } from '../../../infra/postgres/connectivityCheck.ts';
 import { openRateLimits } from '../../../infra/postgres/rateLimits.ts';
@@ -34,7 +35,7 @@ function suite(serverUrl: string): void {
   test('three replicas let in about what one key has, not three times as much', async () => {
     const limiters = replicas.map(createSharedRateLimiter);
     // Connections take their time to open.
-    for (const { query } of replicas) await query({ text: 'SELECT 1' });
+    for (const { add } of replicas) await add('key_0', 1);
     const began = performance.now();
     let allowed = 0;
     for (let request = 0; performance.now() - began < 3_000; request += 1) {
@@ -45,9 +46,47 @@ function suite(serverUrl: string): void {
     const seconds = Math.ceil((performance.now() - began) / 1_000) + 1;
     expect(allowed).toBeGreaterThanOrEqual(PER_SECOND);
     expect(allowed / seconds).toBeLessThan(PER_SECOND * 2);
-    expect(await execute(database.url, 'SELECT key FROM turnlog.rate_limits')).toEqual([
-      { key: 'key_1' },
-    ]);
+    const select = 'SELECT key FROM turnlog.rate_limits ORDER BY key';
+    expect(await execute(database.url, select)).toEqual([{ key: 'key_0' }, { key: 'key_1' }]);
+  });
+
+  test('replicas whose clocks differ share their counts, and each second has one', async () => {
+    const now = Date.now;
+    const addWithClock = async (replica: number, aheadMs: number) => {
+      Date.now = () => now() + aheadMs;
+      return replicas[replica]!.add('key_2', 1).finally(() => (Date.now = now));
+    };
+    let last = await addWithClock(0, 3_000);
+    const began = performance.now();
+    let ended = 0;
+    while (performance.now() - began < 2_500) {
+      const { requests, msLeft } = await addWithClock(1, 0);
+      expect([1, last.requests + 1]).toContain(requests);
+      expect(msLeft).toBeLessThanOrEqual(1_000);
+      if (requests === 1) ended += 1;
+      last = { requests, msLeft };
+      await sleep(20);
+    }
+    expect(ended).toBeGreaterThan(0);
+    expect(ended).toBeLessThan(3);
+  });
+
+  test('a count that the clock of a database has dated far ahead starts again', async () => {
+    const inOneYear = Date.now() + 365 * 24 * 3_600_000;
+    const row = `('key_3', 1000, ${inOneYear})`;
+    await execute(database.url, `INSERT INTO turnlog.rate_limits VALUES ${row}`);
+    expect(await replicas[0]!.add('key_3', 7)).toMatchObject({ requests: 7 });
+    expect(await replicas[1]!.add('key_3', 1)).toMatchObject({ requests: 8 });
+  });
+
+  test('counts of keys that send nothing any more are removed', async () => {
+    const dayAgo = Date.now() - 24 * 3_600_000;
+    await execute(database.url, `INSERT INTO turnlog.rate_limits VALUES ('gone', 1, ${dayAgo})`);
+    const started = openRateLimits(database.url);
+    await started.add('key_4', 1);
+    const select = "SELECT key FROM turnlog.rate_limits WHERE key IN ('gone', 'key_4')";
+    expect(await execute(database.url, select)).toEqual([{ key: 'key_4' }]);
+    await started.close();
   });
 }
 
