@@ -70,6 +70,14 @@ const isEventStream = (headers: RawHeaders): boolean =>
   replyHeader(headers, 'content-type')?.trim().toLowerCase().startsWith('text/event-stream') ??
   false;
 
+/** What servers send for a body without a content coding. */
+const NO_CODINGS = ['', 'identity', 'none'];
+
+const isEncoded = (headers: RawHeaders): boolean =>
+  (replyHeader(headers, 'content-encoding') ?? '')
+    .split(',')
+    .some((coding) => !NO_CODINGS.includes(coding.trim().toLowerCase()));
+
 /** The most bytes that the texts of an answer take: two per character beyond ASCII. */
 const heapBytesOf = (json: string): number =>
   Buffer.byteLength(json) === json.length ? json.length : 2 * json.length;
@@ -162,8 +170,7 @@ export function sendAttempt(
             : createWholeBodyReader(status, declaredBytes, memory);
         const paced = isStream ? account_id : undefined;
         body = createPacedBody({ reader, account_id: paced, flow, done: receive });
-        const encoding = replyHeader(headers, 'content-encoding')?.toLowerCase() ?? 'identity';
-        if (isSuccess(status) && encoding !== 'identity')
+        if (isSuccess(status) && isEncoded(headers))
           stop(unusableAnswerError('is compressed, which was not asked for'));
         else if (declaredBytes > reader.mostBytes) stop(answerTooLongError());
       },

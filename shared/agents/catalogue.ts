@@ -24,18 +24,24 @@ const unsupported = (
   });
 };
 
-/** Checks the model and the tool, unless undefined. */
-export function requireSupported(
-  { models, toolbox }: AgentCatalogue,
-  model: string | undefined,
-  tool: string | undefined,
-): void {
-  const modelIds = (): string[] => models.list().map(({ id }) => id);
-  const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
-  if (model !== undefined && !models.find(model) && models.awaitsList?.())
+/** Throws `store_unavailable` for a model that the provider may be about to list. */
+export function requireModelList({ models }: Pick<AgentCatalogue, 'models'>, model: string): void {
+  if (!models.find(model) && models.awaitsList?.())
     throw storeUnavailableError(
       'The models of the provider are not known yet. Try again in a moment.',
     );
+}
+
+/** Checks the model and the tool, unless undefined. */
+export function requireSupported(
+  catalogue: AgentCatalogue,
+  model: string | undefined,
+  tool: string | undefined,
+): void {
+  const { models, toolbox } = catalogue;
+  const modelIds = (): string[] => models.list().map(({ id }) => id);
+  const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
+  if (model !== undefined) requireModelList(catalogue, model);
   if (model !== undefined && !models.find(model)) throw unsupported('model', model, modelIds());
   if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
 }

@@ -7,6 +7,7 @@ import {
 import { createChatModels } from '../../../infra/openai/chatModels.ts';
 import { loadRegistry, offlineModel } from '../../../infra/openai/registry.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
@@ -20,10 +21,16 @@ const LIST_PAUSES = { firstMs: 2_000, longestMs: 60_000 };
 
 /** The wait of a start for a provider's list: one that arrives quickly is offered from the start. */
 const LIST_WAIT_MS = 500;
+/**
+ * How long models that the provider may list are unavailable instead of unsupported. A model server
+ * that starts together with this process refuses connections at first.
+ */
+const AWAIT_LIST_MS = 60_000;
 
 /**
  * Offers the models that a provider lists. If it does not answer promptly at the start, it is asked
- * in the background until it does. The returned function is true until the first answer or failure.
+ * in the background until it does. The returned function is true while a list may arrive soon: until
+ * the provider has answered, if only to refuse, or a minute has passed.
  */
 async function offerListedModels(
   models: Pick<ReturnType<typeof createChatModels>, 'list' | 'offerModelsOf'>,
@@ -31,13 +38,16 @@ async function offerListedModels(
   logger: Pick<Logger, 'debug' | 'info' | 'warn'>,
   signal: AbortSignal,
 ): Promise<() => boolean> {
+  let awaitedUntil = performance.now() + AWAIT_LIST_MS;
   const ask = async (level: 'warn' | 'debug'): Promise<boolean> => {
     try {
       await models.offerModelsOf(provider, signal);
+      awaitedUntil = 0;
       const offered = models.list().map(({ id }) => id);
       logger.info({ provider, models: offered }, 'the models that the provider lists are offered');
       return true;
     } catch (error) {
+      if (!isTurnlogError(error) || !error.retriable) awaitedUntil = 0;
       if (!signal.aborted)
         logger[level](
           { provider, ...errorSummary(error) },
@@ -53,14 +63,11 @@ async function offerListedModels(
       answered = signal.aborted || (await ask('debug'));
     }
   };
-  let awaitsList = true;
   const askUntilAnswered = async (): Promise<void> => {
-    const answered = await ask('warn');
-    awaitsList = false;
-    if (!answered) void keepAsking();
+    if (!(await ask('warn'))) void keepAsking();
   };
   await resolvesWithin(askUntilAnswered(), LIST_WAIT_MS);
-  return () => awaitsList;
+  return () => performance.now() < awaitedUntil;
 }
 
 /** Opens the configured models, and the built-in one that needs no provider. */

@@ -1,7 +1,7 @@
 import type { SessionToReplay } from '../events.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../ports/schemaChecker.ts';
-import type { AgentCatalogue } from '../../agents/catalogue.ts';
+import { requireModelList, type AgentCatalogue } from '../../agents/catalogue.ts';
 import { refusedSchema } from '../../agents/validateParameters.ts';
 import { LIMITS } from '../../limits.ts';
 
@@ -52,6 +52,7 @@ export async function serializeChecks(
     throw invalid('/checks', `must not be longer than ${checksBytes} bytes as JSON`);
   for (const [index, check] of checks.entries()) {
     const path = `/checks/${index}`;
+    if ('judge' in check) requireModelList(catalogue, check.judge.model);
     if ('judge' in check && !catalogue.models.find(check.judge.model)) {
       const offered = catalogue.models.list().map(({ id }) => id);
       throw invalid(`${path}/judge/model`, `must be one of ${offered.join(', ')}`);

@@ -74,6 +74,19 @@ describe('the memory of an answer', () => {
     );
   }
 
+  test.each(['', 'none', 'Identity', 'identity, identity'])(
+    'is read although its content coding is %j, which is none',
+    async (coding) => {
+      const { body } = await send({
+        respond(response) {
+          response.writeHead(200, { 'content-encoding': coding });
+          response.end('{}');
+        },
+      });
+      expect(body).toBe('{}');
+    },
+  );
+
   test.each<[string, Step, Partial<ModelCaller>, number]>([
     ['in one piece', { text: 'word '.repeat(100) }, {}, 1],
     ['in many pieces', { text: 'word '.repeat(100_000) }, {}, 1],

@@ -2,13 +2,14 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import pino from 'pino';
 import { createMetrics } from '../../../../../infra/metrics/metrics.ts';
 import { openModels } from '../../../../../services/compose/features/models.ts';
 import { requireSupported } from '../../../../../shared/agents/catalogue.ts';
 import { parseConfig } from '../../../../../shared/lib/config/config.ts';
 import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
+import type { ChatModels } from '../../../../../shared/ports/chatModel.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
 const REQUESTS = 'undici:request:create';
@@ -39,13 +40,18 @@ test('the start requests a completion of the built-in model, so that no run has 
   }
 });
 
-/** Opens the models of a provider that lists one once it is released. */
-async function openListing(opened: AsyncDisposableStack, released: Promise<void>) {
+/** Opens the models of a provider that lists one, or refuses, once it is released. */
+async function openListing(
+  opened: AsyncDisposableStack,
+  released: Promise<void>,
+  status = (_request: number) => 200,
+) {
   let requests = 0;
   const server = createServer((_request, response) => {
     requests += 1;
-    const answer = JSON.stringify({ data: [{ id: 'listed' }] });
+    response.statusCode = status(requests);
     response.setHeader('content-type', 'application/json');
+    const answer = JSON.stringify({ data: [{ id: 'listed' }] });
     void released.then(() => response.end(answer));
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -61,6 +67,9 @@ async function openListing(opened: AsyncDisposableStack, released: Promise<void>
   return { models, requireModel, requests: () => requests };
 }
 
+const offered = ({ find }: Pick<ChatModels, 'find'>) =>
+  eventually(async () => find('listed'), Boolean);
+
 test('the start does not wait for a provider that lists its models late; until then, an unknown model is unavailable', async () => {
   const { promise: released, resolve: release } = Promise.withResolvers<void>();
   await using opened = new AsyncDisposableStack();
@@ -69,8 +78,7 @@ test('the start does not wait for a provider that lists its models late; until t
     expect.objectContaining({ code: 'store_unavailable', retriable: true }),
   );
   release();
-  const isOffered = async (): Promise<boolean> => models.find('listed') !== undefined;
-  expect(await eventually(isOffered, Boolean)).toBe(true);
+  await offered(models);
   expect(() => requireModel('listed')).not.toThrow();
   expect(() => requireModel('other')).toThrow(expect.objectContaining({ retriable: false }));
   expect(requests()).toBe(1);
@@ -80,4 +88,37 @@ test('models that a provider lists promptly are offered from the start', async (
   await using opened = new AsyncDisposableStack();
   const { models } = await openListing(opened, Promise.resolve());
   expect(models.find('listed')).toBeDefined();
+});
+
+test('an unknown model is unavailable while a model server that starts at the same time answers 502', async () => {
+  await using opened = new AsyncDisposableStack();
+  const { models, requireModel } = await openListing(opened, Promise.resolve(), (request) =>
+    request === 1 ? 502 : 200,
+  );
+  const unavailable = expect.objectContaining({ code: 'store_unavailable' });
+  expect(() => requireModel('listed')).toThrow(unavailable);
+  await offered(models);
+  expect(() => requireModel('listed')).not.toThrow();
+});
+
+test('an unknown model is unsupported once the provider has answered that it lists none', async () => {
+  await using opened = new AsyncDisposableStack();
+  const { requireModel } = await openListing(opened, Promise.resolve(), () => 404);
+  const unsupported = expect.objectContaining({ code: 'model_not_supported' });
+  expect(() => requireModel('listed')).toThrow(unsupported);
+});
+
+test('an unknown model is unsupported a minute after the start, although the provider is away', async () => {
+  await using opened = new AsyncDisposableStack();
+  const { requireModel } = await openListing(opened, Promise.resolve(), () => 502);
+  const now = performance.now();
+  const clock = jest.spyOn(performance, 'now');
+  try {
+    clock.mockReturnValue(now + 50_000);
+    expect(() => requireModel('listed')).toThrow(/not known yet/);
+    clock.mockReturnValue(now + 61_000);
+    expect(() => requireModel('listed')).toThrow(/not supported/);
+  } finally {
+    clock.mockRestore();
+  }
 });

@@ -40,6 +40,14 @@ test('a schema that is nested too deep to be written as JSON is refused by its p
   });
 });
 
+test('a judge that the provider may be about to list is unavailable', async () => {
+  const awaiting = { ...models, awaitsList: () => true };
+  const serialize = (model: string) =>
+    serializeChecks({ models: awaiting, schemas }, [{ judge: { model, criteria } }], 'acct_1');
+  await expect(serialize('other')).rejects.toMatchObject({ code: 'store_unavailable' });
+  await expect(serialize('m')).resolves.toContain('judge');
+});
+
 test('checks that can be made are taken', async () => {
   const checks: Check[] = [
     { equals: '' },
