@@ -1,4 +1,7 @@
-/** Bounds what a broker can do to the process through kafkajs 2.2.4. */
+/**
+ * Bounds what a broker can do to the process through kafkajs 2.2.4, and corrects what the library shows
+ * of aborted transactions.
+ */
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
 import { promisify } from 'node:util';
@@ -58,6 +61,28 @@ interface Decoder {
   readVarInt(): number;
   readVarIntArray(read: (decoder: Decoder) => unknown): unknown[];
 }
+
+/** The members of a fetched message that the patch uses. */
+interface FetchedMessage {
+  offset: string;
+  key: Buffer | null;
+  /** Control records move the offset, but no consumer sees them. */
+  isControlRecord: boolean;
+  batchContext: { producerId: string; inTransaction: boolean };
+}
+
+/** The response to a fetch, per partition. */
+interface FetchedPartition {
+  messages: FetchedMessage[];
+  abortedTransactions?: { producerId: string; firstOffset: string }[] | null;
+}
+
+interface Broker {
+  fetch(request: object): Promise<{ responses: { partitions: FetchedPartition[] }[] }>;
+}
+
+/** The key of the control record that aborts a transaction: version 0, type 0. */
+const ABORT_MARKER = Buffer.alloc(4);
 
 const load = createRequire(import.meta.url);
 
@@ -184,6 +209,42 @@ function patchRecords(): void {
 }
 
 /**
+ * Hides the messages of aborted transactions, as Kafka's own consumer does. Brokers list the
+ * transactions in the order in which they were aborted. The library expects them in the order in
+ * which they began, and of several that began before the first message it hides one: it would show
+ * messages that were never committed.
+ */
+export function hideAbortedMessages(partition: FetchedPartition): void {
+  const beginnings = (partition.abortedTransactions ?? [])
+    .map(({ producerId, firstOffset }) => ({ producerId, firstOffset: BigInt(firstOffset) }))
+    .toSorted((a, b) => (a.firstOffset < b.firstOffset ? -1 : 1));
+  partition.abortedTransactions = [];
+  const aborted = new Set<string>();
+  let begun = 0;
+  for (const message of partition.messages) {
+    const offset = BigInt(message.offset);
+    for (; begun < beginnings.length && beginnings[begun]!.firstOffset <= offset; begun += 1)
+      aborted.add(beginnings[begun]!.producerId);
+    const { producerId, inTransaction } = message.batchContext;
+    if (!message.isControlRecord)
+      message.isControlRecord = inTransaction && aborted.has(producerId);
+    else if (message.key?.equals(ABORT_MARKER)) aborted.delete(producerId);
+  }
+}
+
+function patchFetch(): void {
+  const broker = prototypeOf<Broker>('broker', ['fetch']);
+  const { fetch } = broker;
+  broker.fetch = async function fetchCommitted(request) {
+    const data = await fetch.call(this, request);
+    for (const { partitions } of data.responses)
+      for (const partition of partitions)
+        if (partition.abortedTransactions?.length) hideAbortedMessages(partition);
+    return data;
+  };
+}
+
+/**
  * Patches the library's private classes, once for the whole process. Throws when the version of the
  * library lacks one of the methods.
  */
@@ -201,4 +262,5 @@ export function patchKafkajs(): void {
   patchRequests(connection);
   patchDisconnect(connection);
   patchRecords();
+  patchFetch();
 }

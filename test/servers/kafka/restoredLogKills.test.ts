@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { Kafka, logLevel } from 'kafkajs';
 import { openKafkaPublisher } from '../../../infra/kafka/publisher.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { agentCreated, agentUpdated } from '../../support/builders/events.ts';
 import { collectFrom, type Received } from '../../support/servers/kafka/kafkaConsumer.ts';
 import { startKafkaServer } from '../../support/servers/kafka/kafkaServer.ts';
@@ -31,6 +32,8 @@ import { size } from '../../support/jest/size.ts';
 const KILLS = size({ small: 3, full: 6 });
 
 jest.setTimeout(400_000);
+/** Of each publication and each reader; normally they take seconds. */
+const LIMIT_MS = 120_000;
 
 const RELAY_PROCESS = fileURLToPath(
   new URL('../../support/servers/kafka/relayProcess.ts', import.meta.url),
@@ -47,8 +50,10 @@ let folder: string;
 let prefix: string;
 let log: Awaited<ReturnType<typeof restorableLog>>;
 const relays = new Set<ChildProcess>();
+let relayOutput: string;
 
 beforeEach(async () => {
+  relayOutput = '';
   folder = await temporaryFolder();
   log = await restorableLog(folder);
   prefix = uniquePrefix();
@@ -63,10 +68,17 @@ afterAll(async () => kafka?.close());
 
 function spawnRelay(): void {
   const args = [RELAY_PROCESS, log.folder, brokers, prefix];
-  relays.add(spawn(process.execPath, args, { stdio: 'ignore' }));
+  const relay = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] });
+  for (const stream of [relay.stdout, relay.stderr])
+    stream.on('data', (chunk) => {
+      relayOutput = `${relayOutput}${chunk}`.slice(-4_000);
+    });
+  relays.add(relay);
 }
 
 async function killRelays(): Promise<void> {
+  const ended = [...relays].filter((relay) => relay.exitCode !== null);
+  if (ended.length > 0) throw new Error(`A relay ended by itself. The output: ${relayOutput}`);
   const exits = [...relays].map((relay) => once(relay, 'exit'));
   for (const relay of relays) relay.kill('SIGKILL');
   await Promise.all(exits);
@@ -76,13 +88,21 @@ async function killRelays(): Promise<void> {
 async function untilPublished(): Promise<void> {
   const publisher = openKafkaPublisher(publisherOptions(brokers, prefix));
   const end = await log.store().head();
-  while ((await publisher.checkpoint().catch(() => undefined))?.position !== end) await sleep(100);
+  const isPublished = async (): Promise<boolean> =>
+    (await publisher.checkpoint().catch(() => undefined))?.position === end;
+  const published = async (): Promise<void> => {
+    while (!(await isPublished())) await sleep(100);
+  };
+  if (!(await resolvesWithin(published(), LIMIT_MS)))
+    throw new Error(`The relays did not publish everything. Their output: ${relayOutput}`);
   await publisher.close();
 }
 
 async function read(topics: string[], wanted: number): Promise<Received[]> {
   const consumer = await collectFrom(brokers, topics);
-  await consumer.until((received) => received.length >= wanted);
+  const complete = consumer.until((received) => received.length >= wanted);
+  if (!(await resolvesWithin(complete, LIMIT_MS)))
+    throw new Error(`A consumer received ${consumer.received.length} messages of ${wanted}.`);
   // What came too often would follow at once.
   await sleep(1_000);
   await consumer.close();

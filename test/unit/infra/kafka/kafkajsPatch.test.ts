@@ -4,7 +4,9 @@ import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
+import fc from 'fast-check';
 import { createKafka } from '../../../../infra/kafka/client.ts';
+import { hideAbortedMessages } from '../../../../infra/kafka/kafkajsPatch.ts';
 import {
   responseTo,
   startLyingBroker,
@@ -281,5 +283,90 @@ describe('a connection', () => {
   test('gives authentication up where the broker resets the connection', async () => {
     respond = (_request, socket) => void socket.resetAndDestroy();
     await expect(authenticate()).rejects.toThrow('Connection closed');
+  });
+});
+
+describe('aborted messages', () => {
+  const ABORT = Buffer.from([0, 0, 0, 0]);
+  const COMMIT = Buffer.from([0, 0, 0, 1]);
+  const message = (
+    offset: number,
+    producerId: string,
+    key: Buffer | null,
+    inTransaction = true,
+  ) => ({
+    offset: String(offset),
+    key,
+    isControlRecord: key !== null,
+    batchContext: { producerId, inTransaction },
+  });
+
+  const visible = ({ messages }: Parameters<typeof hideAbortedMessages>[0]): string[] =>
+    messages.filter(({ isControlRecord }) => !isControlRecord).map(({ offset }) => offset);
+
+  test('are hidden although the transaction that began first was aborted last', () => {
+    const partition = {
+      messages: [
+        message(10, 'relay', null),
+        message(11, 'other', null),
+        message(12, 'other', ABORT),
+        message(13, 'relay', ABORT),
+        message(14, 'relay', null),
+      ],
+      abortedTransactions: [
+        { producerId: 'other', firstOffset: '11' },
+        { producerId: 'relay', firstOffset: '10' },
+      ],
+    };
+    hideAbortedMessages(partition);
+    expect(visible(partition)).toEqual(['14']);
+    expect(partition.messages).toHaveLength(5);
+  });
+
+  test('are hidden, and no others, wherever in a partition a response begins', () => {
+    const steps = fc.array(
+      fc.record({
+        producer: fc.integer({ min: 1, max: 3 }),
+        what: fc.constantFrom('write', 'write', 'abort', 'commit', 'outside'),
+      }),
+      { maxLength: 40 },
+    );
+    fc.assert(
+      fc.property(steps, fc.nat(40), (made, from) => {
+        const open = new Map<string, number[]>();
+        const committed = new Set<number>();
+        // The broker's index: in the order of the markers.
+        const index: { producerId: string; firstOffset: string; last: number }[] = [];
+        const ends = ['1', '2', '3'].map((id) => ({ producer: Number(id), what: 'abort' }));
+        const log = [...made, ...ends].flatMap(({ producer, what }, offset) => {
+          const id = String(producer);
+          const written = open.get(id) ?? [];
+          if (what === 'outside') {
+            committed.add(offset);
+            return [message(offset, '0', null, false)];
+          }
+          if (what === 'write') {
+            open.set(id, [...written, offset]);
+            return [message(offset, id, null)];
+          }
+          open.delete(id);
+          if (what === 'commit') for (const each of written) committed.add(each);
+          else if (written.length > 0)
+            index.push({ producerId: id, firstOffset: String(written[0]), last: offset });
+          return [message(offset, id, what === 'commit' ? COMMIT : ABORT)];
+        });
+        const partition = {
+          messages: log.filter(({ offset }) => Number(offset) >= from),
+          abortedTransactions: index.filter(({ last }) => last >= from),
+        };
+        hideAbortedMessages(partition);
+        expect(visible(partition)).toEqual(
+          [...committed]
+            .filter((offset) => offset >= from)
+            .toSorted((a, b) => a - b)
+            .map(String),
+        );
+      }),
+    );
   });
 });
