@@ -204,7 +204,9 @@ async function attacked(
   const neighbour = await startNeighbour(url, issued.api_key);
   const lives = startProbes(LIVE_EVERY_MS, isLive(asker(url, undefined)));
   const freshes = startProbes(FRESH_EVERY_MS, isLive(asker(url, undefined, false)));
-  // The first run loads libraries, which is a long step.
+  // The first run loads libraries, and so does the first one that fails: long steps, each once.
+  const { key, agents: prey } = world.prey;
+  await apiClient(url, key).post(`/v1/agents/${prey.faulty}/run`, { input: 'hi' });
   const quiet = {
     log: server.errors().length,
     steps: await longStepsOf({ url, key: issued.api_key }),
