@@ -1,0 +1,99 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { Kafka } from 'kafkajs';
+import {
+  createCheckpointRecordReader,
+  type CheckpointRecordReader,
+} from '../../../../../infra/kafka/checkpoints/recordReader.ts';
+
+const KEY = 'relay.taken-over';
+
+/** A topic whose reader gets each appended list of records in one fetch. */
+function createTopic() {
+  const listeners = new Map<string, (event: { payload: object }) => void>();
+  let append: (values: readonly string[]) => Promise<void> = async () => undefined;
+  let end = 0;
+  const consumer = {
+    events: { CRASH: 'crash', REQUEST: 'request', END_BATCH_PROCESS: 'end' },
+    on: (name: string, listener: (event: { payload: object }) => void) =>
+      void listeners.set(name, listener),
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    subscribe: async () => undefined,
+    async run({ eachBatch }: { eachBatch: (payload: object) => Promise<void> }) {
+      append = async (values) => {
+        const messages = values.map((value, index) => ({
+          key: Buffer.from(KEY),
+          value: Buffer.from(value),
+          offset: String(end + index),
+        }));
+        end += messages.length;
+        await eachBatch({ batch: { messages } });
+        listeners.get('end')!({ payload: { lastOffset: String(end - 1) } });
+      };
+    },
+  };
+  const admin = {
+    connect: async () => undefined,
+    disconnect: async () => undefined,
+    deleteGroups: async () => [],
+    listTopics: async () => ['checkpoints'],
+    fetchTopicOffsets: async () => [{ partition: 0, high: String(end) }],
+  };
+  const kafka = { admin: () => admin, consumer: () => consumer } as unknown as Kafka;
+  reader = createCheckpointRecordReader(kafka, { topic: 'checkpoints', keys: 'relay' });
+  return {
+    reader,
+    /** Once the reader has started. */
+    append: (...values: string[]) => append(values),
+  };
+}
+
+let reader: CheckpointRecordReader;
+afterEach(() => reader.close());
+
+const nextTurn = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));
+
+test('a record that is read in one fetch with its successor is not waited for any longer', async () => {
+  const topic = createTopic();
+  const reading = topic.reader.commitAndRead({ key: KEY, value: 'a' }, async () => undefined);
+  await nextTurn();
+  await topic.append('earlier', 'a', 'b');
+  expect((await reading).get(KEY)).toEqual({ value: 'b', offset: '2' });
+});
+
+test('a record whose successor is read before its commit returns is not waited for any longer', async () => {
+  const topic = createTopic();
+  const first = topic.reader.commitAndRead({ key: KEY, value: 'a' }, async () => undefined);
+  await nextTurn();
+  await topic.append('a');
+  await first;
+  const second = topic.reader.commitAndRead({ key: KEY, value: 'b' }, async () => {
+    await topic.append('b', 'c');
+    await topic.append('d');
+  });
+  expect((await second).get(KEY)).toEqual({ value: 'd', offset: '3' });
+});
+
+test('other values of the key are not taken for the record', async () => {
+  const topic = createTopic();
+  let isRead = false;
+  const reading = topic.reader
+    .commitAndRead({ key: KEY, value: 'a' }, async () => undefined)
+    .then(() => void (isRead = true));
+  await nextTurn();
+  await topic.append('earlier');
+  await nextTurn();
+  expect(isRead).toBe(false);
+  await topic.append('a');
+  await reading;
+});
+
+test('a record that could not be committed is not read', async () => {
+  const { reader: unread } = createTopic();
+  const failed = async (): Promise<void> => {
+    throw new Error('not committed');
+  };
+  await expect(unread.commitAndRead({ key: KEY, value: 'a' }, failed)).rejects.toThrow(
+    'not committed',
+  );
+});
