@@ -52,6 +52,10 @@ export const isTransient = (error: unknown): boolean =>
 const topicOf = ({ topic }: CallSubject): string =>
   topic === undefined ? 'one of the topics' : `the topic ${topic}`;
 
+/** The error of a publisher whose transactional id another publisher has taken over. */
+export const fencedError = (cause?: unknown): TurnlogError =>
+  new TurnlogError('publisher_fenced', 'Another relay has taken over.', { cause });
+
 /** Advice for operators, by protocol error. */
 const OPERATOR_ADVICE: Readonly<Record<string, (subject: CallSubject) => string>> = {
   TOPIC_AUTHORIZATION_FAILED: (subject) =>
@@ -90,9 +94,8 @@ const TRANSIENT_REASONS: Readonly<Record<string, (subject: CallSubject) => strin
 export function toPublisherError(error: unknown, subject: CallSubject = {}): TurnlogError {
   if (isTurnlogError(error)) return error;
   const causes = causesOf(error);
-  if (causes.some(({ type, message }) => FENCED.test(type ?? '') || FENCED.test(message))) {
-    return new TurnlogError('publisher_fenced', 'Another relay has taken over.', { cause: error });
-  }
+  if (causes.some(({ type, message }) => FENCED.test(type ?? '') || FENCED.test(message)))
+    return fencedError(error);
   const typeIn = (messages: typeof OPERATOR_ADVICE): string | undefined =>
     causes.flatMap(({ type, name }) => [type ?? '', name]).find((kind) => kind in messages);
   const operatorCode = typeIn(OPERATOR_ADVICE);

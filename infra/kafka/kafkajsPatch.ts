@@ -145,6 +145,13 @@ function patchResponses(connection: Connection): void {
   };
 }
 
+/**
+ * The library restarts a consumer that can't join its group only after an error with `retriable`, which
+ * its own timeouts have.
+ */
+const noAnswerError = (limitMs: number): Error =>
+  Object.assign(new DeadlineExceeded(limitMs), { retriable: true });
+
 /** Ends requests that the library's own timeout does not: throttled ones, those during a step of the clock, and SASL. */
 function patchRequests(connection: Connection): void {
   const { send, sendAuthRequest, rejectRequests } = connection;
@@ -156,7 +163,7 @@ function patchRequests(connection: Connection): void {
     async function sendWithinLimit(this: Connection, request: BrokerRequest) {
       const limitMs = Math.max(this.requestTimeout, request.requestTimeout ?? 0) + MAX_THROTTLE_MS;
       const timer = setTimeout(() => {
-        const error = new DeadlineExceeded(limitMs);
+        const error = noAnswerError(limitMs);
         this.rejectRequests(error);
         this.socket?.destroy(error);
       }, limitMs);
@@ -176,7 +183,7 @@ function patchDisconnect(connection: Connection): void {
   connection.disconnect = async function disconnectWithinLimit() {
     const { socket } = this;
     const timer = setTimeout(
-      () => this.rejectRequests(new DeadlineExceeded(CLOSE_LIMIT_MS)),
+      () => this.rejectRequests(noAnswerError(CLOSE_LIMIT_MS)),
       CLOSE_LIMIT_MS,
     );
     try {

@@ -1,10 +1,11 @@
 import type { Kafka } from 'kafkajs';
-import { retry } from '../../shared/lib/time/backoff.ts';
+import { backoffMs, retry } from '../../shared/lib/time/backoff.ts';
+import { sleep } from '../../shared/lib/time/sleep.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { checkpointRecordKeys } from './checkpoints/recordValues.ts';
-import type { CheckpointRecordReader } from './checkpoints/recordReader.ts';
+import type { CheckpointRecordReader, CheckpointRecords } from './checkpoints/recordReader.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import {
   checkpointTopic,
@@ -61,6 +62,10 @@ const CHECK_INTERVAL_MS = 1_000;
 const CREATION_ATTEMPTS = 20;
 const CREATION_PAUSES = { firstMs: 50, longestMs: 500 };
 
+/** A commit may be visible in the checkpoint topic some milliseconds before it is in public topics. */
+const LOSS_CHECKS = 4;
+const LOSS_PAUSES = { firstMs: 50, longestMs: 200 };
+
 const unavailable = (message: string): TurnlogError =>
   new TurnlogError('publisher_unavailable', message, { retriable: true });
 
@@ -102,6 +107,16 @@ export function createOwnTopics(
       { pauses: CREATION_PAUSES, shouldRetry: (_error, failures) => failures < CREATION_ATTEMPTS },
     );
 
+  const describeLoss = (
+    topics: ReadonlyMap<string, Topic>,
+    records: CheckpointRecords,
+  ): string | undefined =>
+    published
+      .map((name) =>
+        describeLostMessages(records, keys.topic(name), { name, topic: topics.get(name) }),
+      )
+      .find((sentence) => sentence !== undefined);
+
   return {
     /**
      * A sentence about published messages that are gone. Throws `configuration_invalid` when the
@@ -119,14 +134,15 @@ export function createOwnTopics(
         !records.has(keys.takenOver)
       )
         return `The checkpoint topic ${checkpoints} ${topics.has(checkpoints) ? 'holds no checkpoint of this relay' : 'does not exist'}, although the topic ${nonEmptyTopic} holds messages.`;
-      for (const name of published) {
-        const sentence = describeLostMessages(records, keys.topic(name), {
-          name,
-          topic: topics.get(name),
-        });
-        if (sentence !== undefined) return sentence;
+      // An active relay may have published between the two reads. The topics are described again
+      // instead of after the records, because the check above needs this order.
+      let sentence = describeLoss(topics, records);
+      for (let checks = 1; sentence !== undefined && checks < LOSS_CHECKS; checks += 1) {
+        await sleep(backoffMs(LOSS_PAUSES, checks - 1));
+        knownTopics = await describeAll();
+        sentence = describeLoss(knownTopics, records);
       }
-      return undefined;
+      return sentence;
     },
     /** Creates missing topics. Existing ones are left as the operator made them. */
     async create(): Promise<ReadonlyMap<string, Topic>> {

@@ -4,7 +4,7 @@ import { mapInSlices } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { Publication } from '../../shared/publicEvents/publisher.ts';
 import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
-import { kafkaCall } from './errors.ts';
+import { fencedError, kafkaCall } from './errors.ts';
 import type { CheckpointRecords, CheckpointRecordReader } from './checkpoints/recordReader.ts';
 import { readCheckpointRecord, checkpointRecordKeys } from './checkpoints/recordValues.ts';
 import { createDeadLetterQueue, deadLetterEventId } from './deadLetters.ts';
@@ -148,16 +148,18 @@ function createPublishingSession(
  */
 export async function startProducerSession(prepared: Prepared): Promise<Publication> {
   const { checkpointTopic: topic, transactionalId } = prepared.options;
-  // All earlier commits are final: the predecessor is fenced from this message on.
   const token = {
     key: checkpointRecordKeys(transactionalId).takenOver,
     value: randomUUID(),
     partition: 0,
   };
-  await prepared.producer.commit({ topic, messages: [token], description: 'the take-over' });
-  const records = await kafkaCall(() => prepared.notes.readUntil(token.key, token.value), {
+  // All earlier commits are final: the predecessor is fenced from this message on.
+  const commit = (): Promise<void> =>
+    prepared.producer.commit({ topic, messages: [token], description: 'the take-over' });
+  const records = await kafkaCall(() => prepared.notes.commitAndRead(token, commit), {
     topic,
     transactionalId,
   });
+  if (records.get(token.key)?.value !== token.value) throw fencedError();
   return createPublishingSession(prepared, records);
 }

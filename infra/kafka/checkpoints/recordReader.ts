@@ -45,10 +45,17 @@ export interface CheckpointRecordReader {
    */
   readAll(): Promise<CheckpointRecords>;
   /**
-   * Resolves with the records once the key has this committed value. Rejects with kafkajs errors.
+   * Commits a record by `commit`, and resolves with the records once they include it or a later one of
+   * its key. Rejects with kafkajs errors and the errors of `commit`.
    */
-  readUntil(key: string, value: string): Promise<CheckpointRecords>;
+  commitAndRead(record: CommittedRecord, commit: () => Promise<void>): Promise<CheckpointRecords>;
   close(): Promise<void>;
+}
+
+interface CommittedRecord {
+  key: string;
+  /** Unique among the records of the key. */
+  value: string;
 }
 
 interface CheckpointTopic {
@@ -67,6 +74,8 @@ export function createCheckpointRecordReader(
 ): CheckpointRecordReader {
   let current: Promise<Reading> | undefined;
   const waiters = new Set<() => void>();
+  /** The records that callers wait for. One fetch may return a record and its successor. */
+  const awaitedRecords = new Set<CommittedRecord & { isRead: boolean }>();
   const wake = (): void => waiters.forEach((wakeWaiter) => wakeWaiter());
 
   async function addRecords(reading: Reading, { batch }: EachBatchPayload): Promise<void> {
@@ -75,6 +84,8 @@ export function createCheckpointRecordReader(
       if (!name.startsWith(keys)) continue;
       if (value === null) reading.notes.delete(name);
       else reading.notes.set(name, { value: value.toString(), offset });
+      for (const awaited of awaitedRecords)
+        awaited.isRead ||= awaited.key === name && awaited.value === value?.toString();
     }
   }
 
@@ -168,8 +179,16 @@ export function createCheckpointRecordReader(
         );
       });
     },
-    readUntil: (key, value) =>
-      read((reader) => untilRead(reader, () => reader.notes.get(key)?.value === value)),
+    async commitAndRead({ key, value }, commit) {
+      const awaited = { key, value, isRead: false };
+      awaitedRecords.add(awaited);
+      try {
+        await commit();
+        return await read((reader) => untilRead(reader, () => awaited.isRead));
+      } finally {
+        awaitedRecords.delete(awaited);
+      }
+    },
     async close() {
       const closing = current;
       current = undefined;

@@ -8,6 +8,8 @@ export interface Attempt {
   /** The attempt published, or sent a heartbeat with nothing to publish. */
   madeProgress: boolean;
   published: boolean;
+  /** How long the attempt is known to have led, in milliseconds: from its take-over to its last success. */
+  ledMs: number;
 }
 
 /**
@@ -15,7 +17,7 @@ export interface Attempt {
  * is held back until this one has made progress.
  */
 export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt; watched: Relay } {
-  const attempt: Attempt = { tookOver: false, madeProgress: false, published: false };
+  const attempt: Attempt = { tookOver: false, madeProgress: false, published: false, ledMs: 0 };
   let isStateHeld = failed;
   const releaseState = (): void => {
     if (!isStateHeld) return;
@@ -24,18 +26,23 @@ export function watchAttempt(relay: Relay, failed: boolean): { attempt: Attempt;
   };
 
   function watch(publication: Publication): Publication {
+    const tookOverAt = performance.now();
+    const noteProgress = (): void => {
+      attempt.madeProgress = true;
+      attempt.ledMs = performance.now() - tookOverAt;
+    };
     relay.onParked(publication.parked());
     return {
       ...publication,
       async publish(events, checkpoint) {
         await publication.publish(events, checkpoint);
-        attempt.madeProgress = true;
+        noteProgress();
         attempt.published = true;
         relay.onParked(publication.parked());
       },
       async beat() {
         await publication.beat();
-        attempt.madeProgress = true;
+        noteProgress();
         releaseState();
       },
     };

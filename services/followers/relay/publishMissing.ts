@@ -48,24 +48,35 @@ async function followToEnd(
   if (!isAtEnd) signal.throwIfAborted();
 }
 
-/** Sends heartbeats while the work makes progress, so that no other relay takes over. */
+/**
+ * Sends heartbeats while the work makes progress, so that no other relay takes over. The first
+ * heartbeat that fails aborts the work's signal, because a fenced relay must not go on. Rejects with
+ * the error of that heartbeat, even if the work fails as well.
+ */
 async function withHeartbeats<Result>(
   publication: Publication,
-  everyMs: number,
-  work: (onProgress: () => void) => Promise<Result>,
+  { takeOverMs, signal }: Pick<MissingEventsOptions, 'takeOverMs' | 'signal'>,
+  work: (onProgress: () => void, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
+  const failed = new AbortController();
   let beat: Promise<void> = Promise.resolve();
-  let failure: { error: unknown } | undefined;
   let hasProgress = true;
   const timer = setInterval(() => {
     if (!hasProgress) return;
     hasProgress = false;
-    beat = beat.then(publication.beat).catch((error: unknown) => void (failure ??= { error }));
-  }, everyMs);
-  const result = await work(() => void (hasProgress = true)).finally(() => clearInterval(timer));
-  await beat;
-  if (failure) throw failure.error;
-  return result;
+    beat = beat
+      .then(() => (failed.signal.aborted ? undefined : publication.beat()))
+      .catch((error: unknown) => failed.abort(error));
+  }, takeOverMs / 3);
+  try {
+    const onProgress = (): void => void (hasProgress = true);
+    const result = await work(onProgress, AbortSignal.any([signal, failed.signal]));
+    await beat;
+    return result;
+  } finally {
+    clearInterval(timer);
+    failed.signal.throwIfAborted();
+  }
 }
 
 /** The position of the last event of the log that was ever published; a log is published in order. */
@@ -107,9 +118,9 @@ export async function publishMissing(
   publication: Publication,
   oldCheckpoint: Checkpoint,
 ): Promise<Checkpoint | undefined> {
-  const { log, takeOverMs, logger, startAfter } = options;
-  const lastPosition = await withHeartbeats(publication, takeOverMs / 3, (onProgress) =>
-    lastPublished(options, publication, onProgress),
+  const { log, logger, startAfter } = options;
+  const lastPosition = await withHeartbeats(publication, options, (onProgress, signal) =>
+    lastPublished({ ...options, signal }, publication, onProgress),
   );
   const identity = await readLogIdentity(log);
   const restored = identity && logIdAt(identity);

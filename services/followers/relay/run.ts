@@ -80,17 +80,20 @@ export async function runRelay(relay: Relay): Promise<void> {
     longestMs: MAX_PATIENCE * relay.takeOverMs,
   });
   let standingBy = false;
+  /** How long the active relay must make no progress before this one, standing by, takes over. */
+  let patienceMs = relay.takeOverMs;
   let failed = false;
   let attempt = watchAttempt(relay, failed);
-  let tookOverAt = performance.now();
   /** Set while the relay steps back, to see whether another relay makes progress meanwhile. */
   let activityBefore: string | undefined;
 
+  /** A fenced relay may notice late, so only the time up to its last success counts. */
   const hadFullTerm = (): boolean =>
-    attempt.attempt.published || performance.now() - tookOverAt > MAX_PATIENCE * relay.takeOverMs;
+    attempt.attempt.published || attempt.attempt.ledMs > MAX_PATIENCE * relay.takeOverMs;
 
   function beginStandBy(): void {
     standingBy = true;
+    patienceMs = patience.next();
     onState('standing_by');
     logger.info({ position: lag.position() }, 'Another relay has taken over; this one stands by');
   }
@@ -108,11 +111,10 @@ export async function runRelay(relay: Relay): Promise<void> {
     async acquireLeadership() {
       await standByIfOvertaken();
       attempt = watchAttempt(relay, failed);
-      if (standingBy) await standBy(relay, patience.next());
+      if (standingBy) await standBy(relay, patienceMs);
       standingBy = false;
       await requireSafeTakeOver(relay);
       const publication = await attempt.watched.publisher.takeOver();
-      tookOverAt = performance.now();
       // Another relay fences this one: its next transaction fails.
       return { ...publication, lost: new AbortController().signal };
     },

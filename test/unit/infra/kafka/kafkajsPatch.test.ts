@@ -247,7 +247,10 @@ describe('a connection', () => {
 
   test('gives a throttled request up when it is closed', async () => {
     connection.requestQueue.maybeThrottle(60_000);
-    const failed = expect(send()).rejects.toThrow('no answer within 3000 ms');
+    const failed = expect(send()).rejects.toMatchObject({
+      message: 'no answer within 3000 ms',
+      retriable: true,
+    });
     await sleep(10);
     fakeTimers();
     const closed = connection.disconnect();
@@ -258,7 +261,10 @@ describe('a connection', () => {
 
   test('gives a request up though the clock was set back', async () => {
     fakeTimers();
-    const failed = expect(send()).rejects.toThrow('no answer within 45000 ms');
+    const failed = expect(send()).rejects.toMatchObject({
+      message: 'no answer within 45000 ms',
+      retriable: true,
+    });
     await untilRequested(1);
     jest.spyOn(Date, 'now').mockReturnValue(0);
     jest.advanceTimersByTime(45_000);

@@ -33,7 +33,10 @@ test('a large batch leaves the event loop to others, and is one commit in order'
     },
     notes: {
       readAll: async () => new Map(),
-      readUntil: async () => new Map(),
+      async commitAndRead({ key, value }, commit) {
+        await commit();
+        return new Map([[key, { value, offset: '0' }]]);
+      },
       close: async () => undefined,
     },
     topics: new Map(Object.values(options.topics).map((name) => [name, topic])),

@@ -1,4 +1,5 @@
-import { expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { describe, expect, test } from '@jest/globals';
 import { publishMissing } from '../../../../../services/followers/relay/publishMissing.ts';
 import {
   createCheckpoint,
@@ -6,11 +7,13 @@ import {
 } from '../../../../../shared/eventlog/identity/logIdentity.ts';
 import { logStream } from '../../../../../shared/eventlog/streams.ts';
 import type { Checkpoint, Position } from '../../../../../shared/ports/eventStore.ts';
+import type { Publication } from '../../../../../shared/publicEvents/publisher.ts';
 import type { PublicEvent } from '../../../../../shared/publicEvents/publicEvent.ts';
 import { agentCreated, restoreAccepted } from '../../../../support/builders/events.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { recordingLogger } from '../../../../support/stores/projections/projector.ts';
-import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
+import { publisherError } from '../../../../support/fakes/memoryTopics.ts';
+import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 
 const { record } = recordHistory();
 const agents = [0, 1, 2, 3].map((index) =>
@@ -30,14 +33,19 @@ const old: Checkpoint = {
 /** What is published, in order, when these ids are found in the topics. */
 async function missing(
   kept: readonly string[],
-  { startAfter, visitMs = 0 }: { startAfter?: Position; visitMs?: number } = {},
+  {
+    startAfter,
+    visitMs = 0,
+    ...methods
+  }: { startAfter?: Position; visitMs?: number } & Partial<Publication> = {},
+  from: FixedLog = log,
 ) {
   const published: PublicEvent[] = [];
   const checkpoints: Checkpoint[] = [];
   let beats = 0;
   const reached = await publishMissing(
     {
-      log,
+      log: from,
       startAfter,
       signal: new AbortController().signal,
       takeOverMs: 60,
@@ -56,6 +64,7 @@ async function missing(
       },
       parked: () => ({ count: 0, keys: [] }),
       close: async () => undefined,
+      ...methods,
     },
     old,
   );
@@ -92,4 +101,57 @@ test('everything is published where nothing of the log was', async () => {
 test('life is shown while the topics give something, and no longer', async () => {
   const { beats } = await missing(['lost'], { visitMs: 400 });
   expect(beats).toBe(1);
+});
+
+describe('a relay that is fenced while it compares', () => {
+  const fenced = async (): Promise<never> => {
+    throw publisherError('publisher_fenced');
+  };
+
+  test('stops reading the topics, and sends no further heartbeat', async () => {
+    let beats = 0;
+    const comparing = missing([], {
+      async beat() {
+        beats += 1;
+        // Meanwhile the next heartbeats become due.
+        await sleep(60);
+        await fenced();
+      },
+      async visitPublished(visit, signal) {
+        for (;;) {
+          visit('an event of another log');
+          await sleep(5);
+          signal.throwIfAborted();
+        }
+      },
+    });
+    await expect(comparing).rejects.toMatchObject({ code: 'publisher_fenced' });
+    expect(beats).toBe(1);
+  });
+
+  test('stops reading the log', async () => {
+    const endless: FixedLog = {
+      ...log,
+      async *subscribe({ signal }) {
+        while (!signal.aborted) {
+          await sleep(5);
+          yield { events: [], position: undefined, checkpoint: undefined, caughtUp: false };
+        }
+      },
+    };
+    await expect(missing([], { beat: fenced }, endless)).rejects.toMatchObject({
+      code: 'publisher_fenced',
+    });
+  });
+
+  test('reports that it was fenced, even if reading the topics fails as well', async () => {
+    const comparing = missing([], {
+      beat: fenced,
+      async visitPublished() {
+        await sleep(100);
+        throw publisherError('publisher_unavailable');
+      },
+    });
+    await expect(comparing).rejects.toMatchObject({ code: 'publisher_fenced' });
+  });
 });

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { createCheckpoint } from '../../../../../shared/eventlog/identity/logIdentity.ts';
+import type { Publication, Publisher } from '../../../../../shared/publicEvents/publisher.ts';
 import { agentCreated } from '../../../../support/builders/events.ts';
 import { reached, recordHistory } from '../../../../support/builders/history.ts';
 import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
@@ -93,6 +94,86 @@ describe('relays of which each needs longer to take over than the others wait', 
     const relays = [slow(), slow()];
     await until(() => topics.state.published.length === EVENTS.length);
     await Promise.all(relays.map((relay) => relay.close()));
+  }, 20_000);
+});
+
+describe('a standby relay waits', () => {
+  /**
+   * How long a relay that is fenced again and again stands by before each take-over, in take-over
+   * times. `methods` replace those of the publisher and of its publications.
+   */
+  async function waitsOf(count: number, methods: Partial<Publisher & Publication>) {
+    const topics = createMemoryTopics();
+    const { publisher } = topics.createPublisher();
+    const waits: number[] = [];
+    let fencedAt: number | undefined;
+    const noteFence = async (call: Promise<unknown>): Promise<void> => {
+      await call.catch((error: unknown) => {
+        fencedAt = performance.now();
+        throw error;
+      });
+    };
+    const relay = relayTo(
+      {
+        ...publisher,
+        ...methods,
+        async takeOver() {
+          if (fencedAt !== undefined) waits.push((performance.now() - fencedAt) / TAKE_OVER_MS);
+          const { takeOver = publisher.takeOver } = methods;
+          let publication: Publication | undefined;
+          await noteFence(takeOver().then((open) => void (publication = { ...open, ...methods })));
+          const { publish } = publication!;
+          return {
+            ...publication!,
+            publish: (...batch) => noteFence(publish(...batch)),
+          };
+        },
+      },
+      healthy,
+      { takeOverMs: TAKE_OVER_MS },
+    );
+    await until(() => waits.length >= count);
+    await relay.close();
+    return waits.slice(0, count);
+  }
+
+  /** Rounded down: each time is spread by up to a fifth, and measured a little late. */
+  const inSteps = (waits: readonly number[]): number[] =>
+    waits.map((wait) => 2 ** Math.floor(Math.log2(wait)));
+
+  test('twice as long after each term without success, however late it notices that it is fenced', async () => {
+    const waits = await waitsOf(3, {
+      async publish() {
+        await sleep(20 * TAKE_OVER_MS);
+        throw publisherError('publisher_fenced');
+      },
+    });
+    expect(inSteps(waits)).toEqual([1, 2, 4]);
+  }, 20_000);
+
+  test('twice as long each time it is fenced while it takes over, however long ago it has started', async () => {
+    const waits = await waitsOf(3, {
+      async takeOver() {
+        await sleep(20 * TAKE_OVER_MS);
+        throw publisherError('publisher_fenced');
+      },
+    });
+    expect(inSteps(waits)).toEqual([1, 2, 4]);
+  }, 20_000);
+
+  test('no longer because Kafka fails meanwhile', async () => {
+    let failures = 0;
+    const [wait] = await waitsOf(1, {
+      async publish() {
+        throw publisherError('publisher_fenced');
+      },
+      async activity() {
+        if ((failures += 1) <= 5) throw publisherError('publisher_unavailable');
+        return 'silent';
+      },
+    });
+    // 5 pauses of 0.1 to 1.6 seconds, and one take-over time.
+    expect(wait).toBeLessThan(3_100 / TAKE_OVER_MS + 2);
   }, 20_000);
 });
 
