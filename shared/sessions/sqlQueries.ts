@@ -4,7 +4,7 @@ import type { Listing, Parameter, SqlDatabase } from '../readModels/sqlDatabase.
 import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 import type { ListedSession } from '../search/turnIndex.ts';
 import { readInSlices, type SlicedList } from '../readModels/slices.ts';
-import { outcomeCondition } from './turns/outcomes.ts';
+import { outcomeCondition, type EndOfTurnStatus } from './turns/outcomes.ts';
 import { labelToken } from './labelToken.ts';
 import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
 
@@ -132,8 +132,26 @@ export function sessionConditions(
 export const isFiltered = ({ labels = [], order: _order, ...filter }: SessionFilter): boolean =>
   labels.length > 0 || Object.values(filter).some((value) => value !== undefined);
 
-const indexOfSessions = (accountId: string, columns: readonly Column[]): SessionIndex => ({
-  from: '{sessions}',
+/** The indexes of tables.ts by the sessions that they have, or by the column that they start with. */
+const INDEX = {
+  listed: 'sessions_1',
+  all: 'sessions_2',
+  agent: 'sessions_3',
+  running: 'sessions_5',
+  completed: 'sessions_6',
+  failed: 'sessions_7',
+  interrupted: 'sessions_8',
+  created: 'sessions_9',
+  updated: 'sessions_10',
+  replay: 'sessions_11',
+} as const;
+
+const indexOfSessions = (
+  accountId: string,
+  name: keyof typeof INDEX,
+  columns: readonly Column[] = [],
+): SessionIndex => ({
+  from: `{sessions INDEXED BY ${INDEX[name]}}`,
   key: 'sessions.session_id',
   where: [
     'sessions.account_id = ?',
@@ -156,28 +174,29 @@ const indexOfLabel = (
 
 /**
  * The indexes that a list with this filter may follow, the most selective ones first. The last one
- * has all sessions of the account.
+ * has all sessions of the list.
  */
-export function sessionIndexes(
-  accountId: string,
-  { labels = [], replay_id, agent_id, status, outcome, ...filter }: SessionFilter,
-): SessionIndex[] {
-  const by = (columns: readonly Column[]): SessionIndex[] =>
-    columns.length === 0 ? [] : [indexOfSessions(accountId, columns)];
-  const all = indexOfSessions(accountId, []);
-  const where = (condition: string): SessionIndex => ({
-    ...all,
-    where: `${all.where} AND ${condition}`,
-  });
-  const times = [...by(rangeOf('created', filter)), ...by(rangeOf('updated', filter))];
+export function sessionIndexes(accountId: string, sessions: SessionFilter): SessionIndex[] {
+  // Replays may have made many more sessions than the list has.
+  if (!isFiltered(sessions)) return [indexOfSessions(accountId, 'listed')];
+  const { labels = [], replay_id, agent_id, status, outcome, ...filter } = sessions;
+  const by = (name: keyof typeof INDEX, columns: readonly Column[]): SessionIndex[] =>
+    columns.length === 0 ? [] : [indexOfSessions(accountId, name, columns)];
+  const where = (name: 'running' | EndOfTurnStatus, condition: string): SessionIndex => {
+    const index = indexOfSessions(accountId, name);
+    return { ...index, where: `${index.where} AND ${condition}` };
+  };
+  const times = (['created', 'updated'] as const).flatMap((time) =>
+    by(time, rangeOf(time, filter)),
+  );
   return [
     ...labels.map((label) => indexOfLabel(accountId, label)),
-    ...by(ofReplay(replay_id)),
-    ...(status === 'running' ? [where(`sessions.${STATUS.running}`)] : []),
-    ...(outcome === undefined ? [] : [where(outcomeCondition(outcome))]),
-    ...by(ofAgent(agent_id)),
+    ...by('replay', ofReplay(replay_id)),
+    ...(status === 'running' ? [where('running', `sessions.${STATUS.running}`)] : []),
+    ...(outcome === undefined ? [] : [where(outcome, outcomeCondition(outcome))]),
+    ...by('agent', ofAgent(agent_id)),
     ...times.map((index) => ({ ...index, isOrdered: false })),
-    all,
+    indexOfSessions(accountId, 'all'),
   ];
 }
 
@@ -212,11 +231,11 @@ export function sessionListing(
       parameters: [...index.parameters, ...parameters],
     };
   }
-  const isJoined = index.from !== '{sessions}';
+  const isJoined = index.key !== 'sessions.session_id';
   return {
     listing: {
       ...list,
-      ...(isJoined && { from: `${index.from} CROSS JOIN {sessions}` }),
+      from: isJoined ? `${index.from} CROSS JOIN {sessions}` : index.from,
       key: index.key,
       where: `${index.where} AND ${isJoined ? `sessions.session_id = ${index.key} AND ` : ''}${where}`,
     },

@@ -18,7 +18,7 @@ export type ReadRows = <Row extends QueryResultRow>(
 export function postgresSql(sql: string, first = 1): string {
   let number = first - 1;
   return sql
-    .replaceAll(/\{(\w+)\}/g, (_, name: string) => `${LIVE}.${name}`)
+    .replaceAll(/\{(\w+)(?: INDEXED BY \w+)?\}/g, (_, name: string) => `${LIVE}.${name}`)
     .replaceAll('?', () => `$${(number += 1)}`);
 }
 

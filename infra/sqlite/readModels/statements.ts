@@ -10,7 +10,8 @@ export type SqliteRow = Record<string, SQLOutputValue>;
 type Parameter = string | number | null;
 
 /** Writes a query of shared/ for SQLite, where tables and parameters are written as they are. */
-export const sqliteSql = (sql: string): string => sql.replaceAll(/\{(\w+)\}/g, '$1');
+export const sqliteSql = (sql: string): string =>
+  sql.replaceAll(/\{(\w+(?: INDEXED BY \w+)?)\}/g, '$1');
 
 /** Selects a list; with `isContinued` the last parameter is the key of the row before. */
 export function selectListing(
