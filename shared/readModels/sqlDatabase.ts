@@ -14,6 +14,8 @@ export type Parameter = string | number | null;
 /** Rows of one table, in the order of a column that also continues a page. */
 export interface Listing<Name extends TableName = TableName> {
   table: Name;
+  /** The columns that are read; a page's rows have no others. All when absent. */
+  columns?: readonly string[];
   /** For FROM, with the table under its name; only the table when absent. */
   from?: string;
   /** Unique among the rows that `where` selects. */

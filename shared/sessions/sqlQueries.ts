@@ -11,6 +11,11 @@ import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
 
+/** What of a session pins its present state. */
+export type SessionRevision = Pick<SessionRow, (typeof REVISION_COLUMNS)[number]>;
+
+const REVISION_COLUMNS = ['session_id', 'revision', 'turns', 'forked_from'] as const;
+
 export interface TranscriptRows {
   session: SessionRow;
   turns: PageOf<TurnRow>;
@@ -28,6 +33,11 @@ export interface SessionQueries {
     page: Page & SessionFilter,
     signal?: AbortSignal,
   ): Promise<PageOf<ListedSession>>;
+  /** The same list, by a filter without words, and without the sessions' texts. */
+  listSessionRevisions(
+    accountId: string,
+    page: Page & Omit<SessionFilter, 'words'>,
+  ): Promise<PageOf<SessionRevision>>;
   /**
    * The account's session and a page of its turns from the same moment, oldest first, after turn
    * number `after`. Reads no turns if the session belongs to another account, so that the query
@@ -215,9 +225,11 @@ export function sessionListing(
   accountId: string,
   { order = 'newest', ...filter }: SessionFilter,
   index: SessionIndex,
+  columns?: readonly string[],
 ): SessionListing {
   const { where, parameters } = sessionConditions(accountId, filter);
-  const list = { table: 'sessions', descending: order === 'newest' } as const;
+  const descending = order === 'newest';
+  const list = { table: 'sessions', ...(columns && { columns }), descending } as const;
   if (!index.isOrdered) {
     const from = `(SELECT session_id FROM ${index.from} WHERE ${index.where} LIMIT ${MOST_SORTED}) AS entry CROSS JOIN {sessions}`;
     return {
@@ -290,9 +302,12 @@ const slicedList = (
 
 /**
  * Lists sessions by an index that leaves few of them, or else in slices of an index in the order of
- * the list. The first slice is short, because it often fills the page.
+ * the list. The first slice is short, because it often fills the page. Reads all columns, or those given.
  */
-function createFilteredList(database: SqlDatabase): SessionQueries['listSessions'] {
+function createFilteredList(
+  database: SqlDatabase,
+  columns?: readonly string[],
+): SessionQueries['listSessions'] {
   async function hasFewEntries(
     { from, where, parameters }: SessionIndex,
     entries: number,
@@ -326,7 +341,7 @@ function createFilteredList(database: SqlDatabase): SessionQueries['listSessions
   }
 
   function* slicesOf(accountId: string, filter: SessionFilter, index: SessionIndex) {
-    const listing = sessionListing(accountId, filter, index);
+    const listing = sessionListing(accountId, filter, index, columns);
     yield { list: slicedList(database, filter, index, listing), entries: firstSlice };
     const list = slicedList(database.background(accountId), filter, index, listing);
     for (;;) yield { list, entries: share(laterSlice, filter) };
@@ -337,7 +352,7 @@ function createFilteredList(database: SqlDatabase): SessionQueries['listSessions
     const index = await chooseIndex(accountId, filter, after);
     if (index.isOrdered && isFiltered(filter))
       return readInSlices(slicesOf(accountId, filter, index), bounds, signal);
-    const { listing, parameters } = sessionListing(accountId, filter, index);
+    const { listing, parameters } = sessionListing(accountId, filter, index, columns);
     return database.page(listing)(parameters, bounds);
   };
 }
@@ -345,6 +360,7 @@ function createFilteredList(database: SqlDatabase): SessionQueries['listSessions
 export function createSessionQueries(database: SqlDatabase): SessionQueries {
   const { query, find, page, findWithPage, searchSessions } = database;
   const filtered = createFilteredList(database);
+  const revisions = createFilteredList(database, REVISION_COLUMNS);
   const transcript = findWithPage(
     { table: 'sessions', where: 'session_id = ? AND account_id = ?' },
     { table: 'turns', key: 'turn', where: 'session_id = ?' },
@@ -365,6 +381,7 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
       if (words) return searchSessions(accountId, { ...filter, words }, signal);
       return filtered(accountId, filter, signal);
     },
+    listSessionRevisions: revisions,
     async findTranscript(accountId, sessionId, bounds) {
       const found = await transcript([sessionId, accountId], [sessionId], bounds);
       return found && { session: found.row, turns: found.page };

@@ -53,10 +53,8 @@ export function selectSessionsToScan(
   });
   if (!index) return undefined;
   const { listing, parameters } = sessionListing(accountId, filter, index);
-  const sql = selectListing(listing, {
-    columns: 'sessions.session_id, sessions.turns',
-    isContinued: after !== undefined,
-  });
+  const columns = ['session_id', 'turns'];
+  const sql = selectListing({ ...listing, columns }, after !== undefined);
   const start = after === undefined ? [] : [after];
   const sessions: string[] = [];
   let turns = 0;

@@ -209,6 +209,14 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
       read.listForksOf('session_10000', { ...PAGE, after: 'session_1' }),
     ],
   ],
+  [
+    'listSessionRevisions',
+    (read) => [
+      read.listSessionRevisions('acct_1', PAGE),
+      read.listSessionRevisions('acct_1', { ...PAGE, after: 'session_10500' }),
+      read.listSessionRevisions('acct_1', { ...PAGE, agent_id: 'agent_1' }),
+    ],
+  ],
   ['findNewestSessionOf', (read) => [read.findNewestSessionOf('agent_1')]],
   ['indexProgress', (read) => [read.indexProgress()]],
   ['hasUnindexed', (read) => [read.hasUnindexed('acct_1', '2026-01-01', '1' as Position)]],
