@@ -1,8 +1,9 @@
 /**
  * The interface of a database that read models are queried from. Queries are written once, in the
  * folder of their feature, in SQL that SQLite and PostgreSQL both understand: `{name}` stands for a
- * table and `?` for the next parameter. Each function compiles its statement once and returns the
- * function that runs it.
+ * table and `?` for the next parameter. `{name INDEXED BY index}` is a table that SQLite reads by this
+ * index: it keeps no statistics and may prefer an index with more entries. Each function compiles its
+ * statement once and returns the function that runs it.
  */
 import type { Page, PageOf, Bounds } from './page.ts';
 import type { Rows, TableName } from './tables.ts';
@@ -13,6 +14,8 @@ export type Parameter = string | number | null;
 /** Rows of one table, in the order of a column that also continues a page. */
 export interface Listing<Name extends TableName = TableName> {
   table: Name;
+  /** The columns that are read; a page's rows have no others. All when absent. */
+  columns?: readonly string[];
   /** For FROM, with the table under its name; only the table when absent. */
   from?: string;
   /** Unique among the rows that `where` selects. */

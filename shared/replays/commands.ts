@@ -60,14 +60,18 @@ async function requireReplayCapacity(
     );
 }
 
-/** Validates the input of a replay and fixes the revision of its agent. */
+/**
+ * Validates the input of a replay and fixes the revision of its agent. `findInput`, which may read
+ * thousands of sessions, is only called if the account may have another replay.
+ */
 export async function requireStartable(
   context: ReplayContext,
   { account_id }: Pick<Actor, 'account_id'>,
-  input: ReplayInput,
+  findInput: () => Promise<ReplayInput>,
 ): Promise<ReplayInput> {
-  requireBounds(input);
   await requireReplayCapacity(context, account_id);
+  const input = await findInput();
+  requireBounds(input);
   const { agent_id, agent_revision, model, tools } = input;
   requireSupported(context.catalogue, model, undefined);
   if (agent_id === undefined) return input;
@@ -113,7 +117,7 @@ export function startReplay(
     runExclusive(context.readModels, `replays/${actor.account_id}`, async () => {
       const command = {
         type: 'start_replay',
-        replay: await requireStartable(context, actor, await findInput()),
+        replay: await requireStartable(context, actor, findInput),
       } as const;
       const target = newStreamTarget(replayStream(replay_id), replay);
       const { position, recorded_at } = (await handle(context, actor, target, command))!;

@@ -27,6 +27,12 @@ export interface ReplayQueries {
   listReplayTurns(replayId: string, page: Page & ReplayTurnFilter): Promise<PageOf<ReplayTurnRow>>;
 }
 
+/** The index of tables.ts that has only the turns of the list. */
+const turnsOf = (only: ReplayTurnFilter['only']): string => {
+  if (only === undefined) return '{replay_turns}';
+  return `{replay_turns INDEXED BY replay_turns_${only === 'checks_failed' ? 2 : 1}}`;
+};
+
 /** The SQL conditions of a list of turns, with their parameters. */
 function turnConditions(
   replayId: string,
@@ -62,7 +68,8 @@ export function createReplayQueries({ query, find, page }: SqlDatabase): ReplayQ
       const conditions = turnConditions(replayId, bounds);
       const where = conditions.map(([condition]) => condition).join(' AND ');
       const parameters = conditions.flatMap(([, ...values]) => values);
-      return page({ table: 'replay_turns', key: 'entry', where })(parameters, bounds);
+      const from = turnsOf(bounds.only);
+      return page({ table: 'replay_turns', from, key: 'entry', where })(parameters, bounds);
     },
   };
 }

@@ -4,12 +4,17 @@ import type { Listing, Parameter, SqlDatabase } from '../readModels/sqlDatabase.
 import type { SessionRow, TurnRow } from '../readModels/tables.ts';
 import type { ListedSession } from '../search/turnIndex.ts';
 import { readInSlices, type SlicedList } from '../readModels/slices.ts';
-import { outcomeCondition } from './turns/outcomes.ts';
+import { outcomeCondition, type EndOfTurnStatus } from './turns/outcomes.ts';
 import { labelToken } from './labelToken.ts';
 import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
 
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
+
+/** What of a session pins its present state. */
+export type SessionRevision = Pick<SessionRow, (typeof REVISION_COLUMNS)[number]>;
+
+const REVISION_COLUMNS = ['session_id', 'revision', 'turns', 'forked_from'] as const;
 
 export interface TranscriptRows {
   session: SessionRow;
@@ -28,6 +33,11 @@ export interface SessionQueries {
     page: Page & SessionFilter,
     signal?: AbortSignal,
   ): Promise<PageOf<ListedSession>>;
+  /** The same list, by a filter without words, and without the sessions' texts. */
+  listSessionRevisions(
+    accountId: string,
+    page: Page & Omit<SessionFilter, 'words'>,
+  ): Promise<PageOf<SessionRevision>>;
   /**
    * The account's session and a page of its turns from the same moment, oldest first, after turn
    * number `after`. Reads no turns if the session belongs to another account, so that the query
@@ -132,8 +142,26 @@ export function sessionConditions(
 export const isFiltered = ({ labels = [], order: _order, ...filter }: SessionFilter): boolean =>
   labels.length > 0 || Object.values(filter).some((value) => value !== undefined);
 
-const indexOfSessions = (accountId: string, columns: readonly Column[]): SessionIndex => ({
-  from: '{sessions}',
+/** The indexes of tables.ts by the sessions that they have, or by the column that they start with. */
+const INDEX = {
+  listed: 'sessions_1',
+  all: 'sessions_2',
+  agent: 'sessions_3',
+  running: 'sessions_5',
+  completed: 'sessions_6',
+  failed: 'sessions_7',
+  interrupted: 'sessions_8',
+  created: 'sessions_9',
+  updated: 'sessions_10',
+  replay: 'sessions_11',
+} as const;
+
+const indexOfSessions = (
+  accountId: string,
+  name: keyof typeof INDEX,
+  columns: readonly Column[] = [],
+): SessionIndex => ({
+  from: `{sessions INDEXED BY ${INDEX[name]}}`,
   key: 'sessions.session_id',
   where: [
     'sessions.account_id = ?',
@@ -156,28 +184,29 @@ const indexOfLabel = (
 
 /**
  * The indexes that a list with this filter may follow, the most selective ones first. The last one
- * has all sessions of the account.
+ * has all sessions of the list.
  */
-export function sessionIndexes(
-  accountId: string,
-  { labels = [], replay_id, agent_id, status, outcome, ...filter }: SessionFilter,
-): SessionIndex[] {
-  const by = (columns: readonly Column[]): SessionIndex[] =>
-    columns.length === 0 ? [] : [indexOfSessions(accountId, columns)];
-  const all = indexOfSessions(accountId, []);
-  const where = (condition: string): SessionIndex => ({
-    ...all,
-    where: `${all.where} AND ${condition}`,
-  });
-  const times = [...by(rangeOf('created', filter)), ...by(rangeOf('updated', filter))];
+export function sessionIndexes(accountId: string, sessions: SessionFilter): SessionIndex[] {
+  // Replays may have made many more sessions than the list has.
+  if (!isFiltered(sessions)) return [indexOfSessions(accountId, 'listed')];
+  const { labels = [], replay_id, agent_id, status, outcome, ...filter } = sessions;
+  const by = (name: keyof typeof INDEX, columns: readonly Column[]): SessionIndex[] =>
+    columns.length === 0 ? [] : [indexOfSessions(accountId, name, columns)];
+  const where = (name: 'running' | EndOfTurnStatus, condition: string): SessionIndex => {
+    const index = indexOfSessions(accountId, name);
+    return { ...index, where: `${index.where} AND ${condition}` };
+  };
+  const times = (['created', 'updated'] as const).flatMap((time) =>
+    by(time, rangeOf(time, filter)),
+  );
   return [
     ...labels.map((label) => indexOfLabel(accountId, label)),
-    ...by(ofReplay(replay_id)),
-    ...(status === 'running' ? [where(`sessions.${STATUS.running}`)] : []),
-    ...(outcome === undefined ? [] : [where(outcomeCondition(outcome))]),
-    ...by(ofAgent(agent_id)),
+    ...by('replay', ofReplay(replay_id)),
+    ...(status === 'running' ? [where('running', `sessions.${STATUS.running}`)] : []),
+    ...(outcome === undefined ? [] : [where(outcome, outcomeCondition(outcome))]),
+    ...by('agent', ofAgent(agent_id)),
     ...times.map((index) => ({ ...index, isOrdered: false })),
-    all,
+    indexOfSessions(accountId, 'all'),
   ];
 }
 
@@ -196,9 +225,11 @@ export function sessionListing(
   accountId: string,
   { order = 'newest', ...filter }: SessionFilter,
   index: SessionIndex,
+  columns?: readonly string[],
 ): SessionListing {
   const { where, parameters } = sessionConditions(accountId, filter);
-  const list = { table: 'sessions', descending: order === 'newest' } as const;
+  const descending = order === 'newest';
+  const list = { table: 'sessions', ...(columns && { columns }), descending } as const;
   if (!index.isOrdered) {
     const from = `(SELECT session_id FROM ${index.from} WHERE ${index.where} LIMIT ${MOST_SORTED}) AS entry CROSS JOIN {sessions}`;
     return {
@@ -212,11 +243,11 @@ export function sessionListing(
       parameters: [...index.parameters, ...parameters],
     };
   }
-  const isJoined = index.from !== '{sessions}';
+  const isJoined = index.key !== 'sessions.session_id';
   return {
     listing: {
       ...list,
-      ...(isJoined && { from: `${index.from} CROSS JOIN {sessions}` }),
+      from: isJoined ? `${index.from} CROSS JOIN {sessions}` : index.from,
       key: index.key,
       where: `${index.where} AND ${isJoined ? `sessions.session_id = ${index.key} AND ` : ''}${where}`,
     },
@@ -271,9 +302,12 @@ const slicedList = (
 
 /**
  * Lists sessions by an index that leaves few of them, or else in slices of an index in the order of
- * the list. The first slice is short, because it often fills the page.
+ * the list. The first slice is short, because it often fills the page. Reads all columns, or those given.
  */
-function createFilteredList(database: SqlDatabase): SessionQueries['listSessions'] {
+function createFilteredList(
+  database: SqlDatabase,
+  columns?: readonly string[],
+): SessionQueries['listSessions'] {
   async function hasFewEntries(
     { from, where, parameters }: SessionIndex,
     entries: number,
@@ -307,7 +341,7 @@ function createFilteredList(database: SqlDatabase): SessionQueries['listSessions
   }
 
   function* slicesOf(accountId: string, filter: SessionFilter, index: SessionIndex) {
-    const listing = sessionListing(accountId, filter, index);
+    const listing = sessionListing(accountId, filter, index, columns);
     yield { list: slicedList(database, filter, index, listing), entries: firstSlice };
     const list = slicedList(database.background(accountId), filter, index, listing);
     for (;;) yield { list, entries: share(laterSlice, filter) };
@@ -318,7 +352,7 @@ function createFilteredList(database: SqlDatabase): SessionQueries['listSessions
     const index = await chooseIndex(accountId, filter, after);
     if (index.isOrdered && isFiltered(filter))
       return readInSlices(slicesOf(accountId, filter, index), bounds, signal);
-    const { listing, parameters } = sessionListing(accountId, filter, index);
+    const { listing, parameters } = sessionListing(accountId, filter, index, columns);
     return database.page(listing)(parameters, bounds);
   };
 }
@@ -326,6 +360,7 @@ function createFilteredList(database: SqlDatabase): SessionQueries['listSessions
 export function createSessionQueries(database: SqlDatabase): SessionQueries {
   const { query, find, page, findWithPage, searchSessions } = database;
   const filtered = createFilteredList(database);
+  const revisions = createFilteredList(database, REVISION_COLUMNS);
   const transcript = findWithPage(
     { table: 'sessions', where: 'session_id = ? AND account_id = ?' },
     { table: 'turns', key: 'turn', where: 'session_id = ?' },
@@ -346,6 +381,7 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
       if (words) return searchSessions(accountId, { ...filter, words }, signal);
       return filtered(accountId, filter, signal);
     },
+    listSessionRevisions: revisions,
     async findTranscript(accountId, sessionId, bounds) {
       const found = await transcript([sessionId, accountId], [sessionId], bounds);
       return found && { session: found.row, turns: found.page };

@@ -96,11 +96,15 @@ export function listsContract(name: string, open: () => Promise<ReadModelsFixtur
     });
 
     /** All pages of a list, of which each is read from the cursor of the one before. */
-    async function pages(filter: SessionFilter, limit: number): Promise<string[]> {
+    async function pages(
+      filter: SessionFilter,
+      limit: number,
+      list: 'listSessions' | 'listSessionRevisions' = 'listSessions',
+    ): Promise<string[]> {
       const found: string[] = [];
       for (let after: string | undefined; ;) {
         const page = { ...ALL, limit, ...filter, ...(after !== undefined && { after }) };
-        const { rows, more } = await fresh.readModels.listSessions('acct_1', page);
+        const { rows, more } = await fresh.readModels[list]('acct_1', page);
         found.push(...rows.map(({ session_id }) => session_id));
         if (!more) return found;
         expect(rows.length).toBeGreaterThan(0);
@@ -120,6 +124,7 @@ export function listsContract(name: string, open: () => Promise<ReadModelsFixtur
         const expected = oldest(filter);
         expect(await pages({ ...filter, order: 'oldest' }, 600)).toEqual(expected);
         expect(await pages(filter, 5_000)).toEqual(expected.toReversed());
+        expect(await pages(filter, 5_000, 'listSessionRevisions')).toEqual(expected.toReversed());
         if (expected.length < 20) expect(await pages(filter, 2)).toEqual(expected.toReversed());
       }
 
@@ -149,6 +154,27 @@ export function listsContract(name: string, open: () => Promise<ReadModelsFixtur
       const { rows, more } = await fresh.readModels.listSessions('acct_1', { ...page, ...filter });
       expect([rows.length, more]).toEqual([1, true]);
     }, 60_000);
+
+    test('have only what pins the state of a session, of which the bytes of a page are', async () => {
+      const fork = { forked_from: { session_id: 'session_1', turn: 2, revision: 7 } };
+      await fresh.apply(
+        fresh.record({ stream: 'session-session_2' }, sessionStarted('agent_1', fork)),
+        fresh.record({ stream: 'session-session_2' }, sessionDescribed({ a: 'x'.repeat(500) })),
+        fresh.record({ stream: 'session-session_3' }, sessionStarted()),
+        fresh.record({ stream: 'session-session_3' }, turnStarted(1)),
+      );
+      const page = { limit: 9, bytes: 400 };
+      for (const filter of [{}, { created_from: timeOf(0) }])
+        expect(
+          await fresh.readModels.listSessionRevisions('acct_1', { ...page, ...filter }),
+        ).toEqual({
+          rows: [
+            { session_id: 'session_3', revision: 1, turns: 1, forked_from: null },
+            { session_id: 'session_2', revision: 1, turns: 2, ...fork },
+          ],
+          more: false,
+        });
+    });
 
     test('end when the request is aborted', async () => {
       await fresh.apply(...SESSION.flatMap(events));

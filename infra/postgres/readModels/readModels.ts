@@ -43,6 +43,7 @@ const IDLE_MS = 30_000;
  */
 const FAIR_QUERIES = [
   'listSessions',
+  'listSessionRevisions',
   'findTranscript',
   'hasUnindexed',
   'sumUsage',

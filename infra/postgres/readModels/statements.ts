@@ -3,7 +3,7 @@ import type { Bounds, PageOf } from '../../../shared/readModels/page.ts';
 import type { Listing } from '../../../shared/readModels/sqlDatabase.ts';
 import { columnNames, upsert } from '../../../shared/readModels/statements.ts';
 import type { Table } from '../../../shared/readModels/table.ts';
-import { TABLES, type TableName } from '../../../shared/readModels/tables.ts';
+import { TABLES } from '../../../shared/readModels/tables.ts';
 import { DIALECT, liveSchema, VERSION } from './schema.ts';
 
 const LIVE = liveSchema(VERSION);
@@ -18,7 +18,7 @@ export type ReadRows = <Row extends QueryResultRow>(
 export function postgresSql(sql: string, first = 1): string {
   let number = first - 1;
   return sql
-    .replaceAll(/\{(\w+)\}/g, (_, name: string) => `${LIVE}.${name}`)
+    .replaceAll(/\{(\w+)(?: INDEXED BY \w+)?\}/g, (_, name: string) => `${LIVE}.${name}`)
     .replaceAll('?', () => `$${(number += 1)}`);
 }
 
@@ -26,10 +26,11 @@ export function postgresSql(sql: string, first = 1): string {
 export const countParameters = (sql: string): number => sql.split('?').length - 1;
 
 /** Columns for SELECT. */
-export const columnsOf = (name: string, table: Table): string =>
-  columnNames(table)
-    .map((column) => `${name}.${column}`)
-    .join(', ');
+export const columnsOf = (
+  name: string,
+  table: Table,
+  columns: readonly string[] = columnNames(table),
+): string => columns.map((column) => `${name}.${column}`).join(', ');
 
 /** For FROM: the statement's one parameter as rows with these columns of the table. */
 function givenRows(table: Table, columns: readonly string[]): string {
@@ -58,13 +59,12 @@ export function rowStatements(
   };
 }
 
-/** SQL for the UTF-8 bytes of a row's text and JSON. */
-function bytesOfRow(table: TableName): string {
-  const textColumns = Object.entries(TABLES[table].columns).filter(([, { kind }]) =>
-    ['text', 'json'].includes(kind),
-  );
-  return textColumns
-    .map(([name]) => `coalesce(octet_length(${table}.${name}::text), 0)`)
+/** SQL for the UTF-8 bytes of a row's text and JSON, in the columns that are read. */
+function bytesOfRow({ table, columns }: Listing): string {
+  const described: Table = TABLES[table];
+  return (columns ?? columnNames(described))
+    .filter((name) => ['text', 'json'].includes(described.columns[name]!.kind))
+    .map((name) => `coalesce(octet_length(${table}.${name}::text), 0)`)
     .join(' + ');
 }
 
@@ -94,9 +94,9 @@ function pageClauses({ from = '', where, key, descending = false }: Listing, isC
  * statistics, and a join would scan all rows once for each row of the page.
  */
 export function selectPage(listing: Listing, isContinued: boolean): string {
-  const { table, from = `{${table}}`, key } = listing;
+  const { table, columns, from = `{${table}}`, key } = listing;
   const { where, isBeyond, orderBy, limit, bytes } = pageClauses(listing, isContinued);
-  const [rows, size] = [postgresSql(from), `(${bytesOfRow(table)})::bigint`];
+  const [rows, size] = [postgresSql(from), `(${bytesOfRow(listing)})::bigint`];
   const fits = `place = 1 OR (place <= ${limit} AND used <= ${bytes})`;
   return `WITH RECURSIVE page AS (
       (SELECT ${key} AS last_key, 1 AS place, ${size} AS used FROM ${rows} WHERE ${where} ${orderBy} LIMIT 1)
@@ -106,31 +106,31 @@ export function selectPage(listing: Listing, isContinued: boolean): string {
         WHERE ${where} AND ${isBeyond('page.last_key')} ${orderBy} LIMIT 1
       ) AS next WHERE ${fits}
     )
-    SELECT ${columnsOf(table, TABLES[table])}, (SELECT max(place) FROM page) AS read
+    SELECT ${columnsOf(table, TABLES[table], columns)}, (SELECT max(place) FROM page) AS read
     FROM page, LATERAL (
       SELECT ${table}.* FROM ${rows} WHERE ${where} AND ${key} = page.last_key LIMIT 1
     ) AS ${table} WHERE ${fits} ORDER BY place`;
 }
 
 /**
- * Selects a page of short rows that are found together; reads one row beyond it. `columns` are selected
- * beside those of the table.
+ * Selects a page of short rows that are found together; reads one row beyond it. `others` are selected
+ * beside the columns of the table.
  */
 export function selectPageAtOnce(
   listing: Listing,
   isContinued: boolean,
-  columns: readonly string[] = [],
+  others: readonly string[] = [],
 ): string {
-  const { table, from = `{${table}}`, key, descending = false } = listing;
+  const { table, columns, from = `{${table}}`, key, descending = false } = listing;
   const { where, orderBy, limit, bytes } = pageClauses(listing, isContinued);
   const order = `ORDER BY list_key ${descending ? 'DESC' : 'ASC'}`;
   return `WITH found AS (
       SELECT ${table}.*, ${key} AS list_key FROM ${postgresSql(from)} WHERE ${where} ${orderBy} LIMIT ${limit} + 1
     ), page AS (
-      SELECT *, row_number() OVER (${order}) AS place, sum(${bytesOfRow(table)}) OVER (${order}) AS used, count(*) OVER () AS read
+      SELECT *, row_number() OVER (${order}) AS place, sum(${bytesOfRow(listing)}) OVER (${order}) AS used, count(*) OVER () AS read
       FROM found AS ${table}
     )
-    SELECT ${columnsOf(table, TABLES[table])}, ${['read', ...columns].join(', ')} FROM page AS ${table}
+    SELECT ${columnsOf(table, TABLES[table], columns)}, ${['read', ...others].join(', ')} FROM page AS ${table}
     WHERE place = 1 OR (place <= ${limit} AND used <= ${bytes}) ORDER BY place`;
 }
 

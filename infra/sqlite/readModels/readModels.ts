@@ -38,9 +38,10 @@ function pageQuery(listing: Listing) {
   const statements: { first?: string; next?: string } = {};
   return (parameters: readonly Parameter[], { after, limit, bytes }: KeyedPage): BoundedQuery => {
     const isContinued = after !== undefined;
-    const sql = (statements[isContinued ? 'next' : 'first'] ??= selectListing(listing, {
+    const sql = (statements[isContinued ? 'next' : 'first'] ??= selectListing(
+      listing,
       isContinued,
-    }));
+    ));
     return { sql, parameters: [...parameters, ...(isContinued ? [after] : [])], limit, bytes };
   };
 }

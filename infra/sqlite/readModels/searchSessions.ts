@@ -6,16 +6,16 @@ import { createPage, type Page, type PageOf } from '../../../shared/readModels/p
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
 import type { ListedSession, WordSearch } from '../../../shared/search/turnIndex.ts';
+import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
 import {
   isFiltered,
   sessionConditions,
   sessionIndexes,
-  sessionListing,
 } from '../../../shared/sessions/sqlQueries.ts';
 import { bucketAt, bucketOf, firstRowid, inBlocks, lastRowid, slotAt } from './buckets.ts';
 import { isDamaged } from './failures.ts';
 import type { GenerationReader } from './generationReader.ts';
-import { bytesOfRow, rowDecoder, selectListing, sqliteSql, type SqliteRow } from './statements.ts';
+import { bytesOfRow, rowDecoder, sqliteSql, type SqliteRow } from './statements.ts';
 
 const {
   matches: MATCHES,
@@ -36,39 +36,82 @@ const STEP_MS = { short: 2, long: 8 };
 const COUNT =
   'SELECT count(*) AS turns FROM (SELECT 1 FROM word_index WHERE word_index MATCH ? LIMIT ?)';
 
+/** Lets other work run, once that of a search has taken a few milliseconds. */
+function createPauses(accountId: string): () => Promise<void> {
+  let startedAt = performance.now();
+  return async () => {
+    if (performance.now() - startedAt < STEP_MS.short) return;
+    await yieldToEventLoop(accountId);
+    startedAt = performance.now();
+  };
+}
+
+/** Entries of an index whose sessions are looked up at once: each may be searched for several labels. */
+const LOOKED_UP_AT_ONCE = 128;
+
+type Filter = Omit<SessionFilter, 'order' | 'words'>;
+
+/** The entries of an index that has few of them; undefined if none has. */
+async function findFewEntries(
+  current: Current,
+  accountId: string,
+  filter: Filter,
+): Promise<string[] | undefined> {
+  const pause = createPauses(accountId);
+  for (const { from, key, where, parameters } of sessionIndexes(accountId, filter)) {
+    const isLong = `SELECT 1 FROM ${from} WHERE ${where} LIMIT 1 OFFSET ?`;
+    if (!current().get(sqliteSql(isLong), ...parameters, MOST_SCANNED_SESSIONS)) {
+      const entries = sqliteSql(`SELECT ${key} AS entry FROM ${from} WHERE ${where}`);
+      return current()
+        .all(entries, ...parameters)
+        .map(({ entry }) => entry as string);
+    }
+    await pause();
+  }
+  return undefined;
+}
+
 /**
  * The sessions that the filter leaves, in the order of the list, if scanning their turns is quicker than
  * the index of words, which would return all matching turns of the account. Undefined where that is quicker,
- * or where no index of sessions leaves few of them.
+ * or where no index of sessions leaves few of them. Yields the thread between its steps.
  */
-export function selectSessionsToScan(
-  { iterate, get }: GenerationReader,
+export async function selectSessionsToScan(
+  current: Current,
   accountId: string,
-  { words, after, limit: _limit, bytes: _bytes, ...filter }: Search,
-): string[] | undefined {
+  { words, after, order, limit: _limit, bytes: _bytes, ...filter }: Search,
+): Promise<string[] | undefined> {
   if (!isFiltered(filter)) return undefined;
-  const index = sessionIndexes(accountId, filter).find(({ from, where, parameters }) => {
-    const sql = sqliteSql(`SELECT 1 FROM ${from} WHERE ${where} LIMIT 1 OFFSET ?`);
-    return get(sql, ...parameters, MOST_SCANNED_SESSIONS) === undefined;
-  });
-  if (!index) return undefined;
-  const { listing, parameters } = sessionListing(accountId, filter, index);
-  const sql = selectListing(listing, {
-    columns: 'sessions.session_id, sessions.turns',
-    isContinued: after !== undefined,
-  });
-  const start = after === undefined ? [] : [after];
+  const pause = createPauses(accountId);
+  const found = (await findFewEntries(current, accountId, filter))?.toSorted();
+  if (!found) return undefined;
+  await pause();
+  const ordered = order === 'oldest' ? found : found.toReversed();
+  const isBeyond = (id: string): boolean =>
+    after === undefined || (order === 'oldest' ? id > after : id < after);
+  const entries = ordered.filter(isBeyond);
+  const { where, parameters } = sessionConditions(accountId, filter);
+  const lookUp = sqliteSql(
+    `SELECT session_id, turns FROM json_each(?) AS entry CROSS JOIN {sessions} WHERE session_id = entry.value AND ${where} ORDER BY entry.key`,
+  );
   const sessions: string[] = [];
   let turns = 0;
-  for (const row of iterate(`${sql} LIMIT ${MOST_SCANNED_SESSIONS + 1}`, ...parameters, ...start)) {
-    sessions.push(row['session_id'] as string);
-    turns += row['turns'] as number;
-    if (sessions.length > MOST_SCANNED_SESSIONS || turns > MOST_SCANNED_TURNS) return undefined;
+  for (let next = 0; next < entries.length; next += LOOKED_UP_AT_ONCE) {
+    const ids = JSON.stringify(entries.slice(next, next + LOOKED_UP_AT_ONCE));
+    for (const row of current().all(lookUp, ids, ...parameters)) {
+      sessions.push(row['session_id'] as string);
+      turns += row['turns'] as number;
+    }
+    if (turns > MOST_SCANNED_TURNS) return undefined;
+    await pause();
   }
   const most = Math.floor(turns / INDEX_COST);
-  const isRare = (word: string): boolean =>
-    (get(COUNT, word, most + 1)!['turns'] as number) <= most;
-  return words.some(isRare) ? undefined : sessions;
+  for (const word of words) {
+    const count = current().get(COUNT, word, most + 1)!['turns'] as number;
+    if (count <= most) return undefined;
+    await pause();
+  }
+  return sessions;
 }
 
 const SESSION = "SELECT * FROM sessions WHERE session_id = ? AND status <> 'erased'";
@@ -81,16 +124,6 @@ const SCANNED_AT_ONCE = 8;
 const nextTurns = (words: readonly string[]): string =>
   `SELECT turn, ${words.map(() => HAS_WORD).join(' AND ')} AS matches FROM turn_words
     WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ${SCANNED_AT_ONCE}`;
-
-/** Lets other work run, once that of a search has taken a few milliseconds. */
-function createPauses(accountId: string): () => Promise<void> {
-  let startedAt = performance.now();
-  return async () => {
-    if (performance.now() - startedAt < STEP_MS.short) return;
-    await yieldToEventLoop(accountId);
-    startedAt = performance.now();
-  };
-}
 
 /** The rows of those sessions that have a turn with all of the words, and were not just erased. */
 async function* scanSessions(
@@ -312,7 +345,7 @@ export async function findSessionsByWords(
   search: Search,
 ): Promise<PageOf<ListedSession>> {
   const decode = rowDecoder(TABLES.sessions) as (row: SqliteRow) => SessionRow;
-  const sessions = selectSessionsToScan(current(), accountId, search);
+  const sessions = await selectSessionsToScan(current, accountId, search);
   const rows = sessions
     ? scanSessions(current, accountId, { sessions, words: search.words })
     : searchIndex(current, accountId, search);

@@ -10,16 +10,18 @@ export type SqliteRow = Record<string, SQLOutputValue>;
 type Parameter = string | number | null;
 
 /** Writes a query of shared/ for SQLite, where tables and parameters are written as they are. */
-export const sqliteSql = (sql: string): string => sql.replaceAll(/\{(\w+)\}/g, '$1');
+export const sqliteSql = (sql: string): string =>
+  sql.replaceAll(/\{(\w+(?: INDEXED BY \w+)?)\}/g, '$1');
 
 /** Selects a list; with `isContinued` the last parameter is the key of the row before. */
 export function selectListing(
-  { table, from = table, key, where, descending = false }: Listing,
-  { columns = `${table}.*`, isContinued }: { columns?: string; isContinued: boolean },
+  { table, columns = ['*'], from = table, key, where, descending = false }: Listing,
+  isContinued: boolean,
 ): string {
+  const selected = columns.map((column) => `${table}.${column}`).join(', ');
   const after = isContinued ? ` AND ${key} ${descending ? '<' : '>'} ?` : '';
   const order = `${key} ${descending ? 'DESC' : 'ASC'}`;
-  return sqliteSql(`SELECT ${columns} FROM ${from} WHERE ${where}${after} ORDER BY ${order}`);
+  return sqliteSql(`SELECT ${selected} FROM ${from} WHERE ${where}${after} ORDER BY ${order}`);
 }
 
 function encode(kind: Kind, value: unknown): Parameter {
@@ -33,7 +35,7 @@ export function rowEncoder(table: Table): (row: object) => Parameter[] {
   return (row) => kinds.map(([name, kind]) => encode(kind, row[name as keyof typeof row]));
 }
 
-/** Converts what SQLite returned to a row, in place. */
+/** Converts what SQLite returned to a row, in place. Columns may be absent. */
 export function rowDecoder(table: Table): (raw: SqliteRow) => unknown {
   const columns = Object.entries(table.columns);
   const namesOf = (wanted: Kind): string[] =>
@@ -41,8 +43,8 @@ export function rowDecoder(table: Table): (raw: SqliteRow) => unknown {
   const [booleans, jsons] = [namesOf('boolean'), namesOf('json')];
   return (raw) => {
     const row: Record<string, unknown> = raw;
-    for (const name of booleans) if (row[name] !== null) row[name] = row[name] === 1;
-    for (const name of jsons) if (row[name] !== null) row[name] = JSON.parse(row[name] as string);
+    for (const name of booleans) if (typeof row[name] === 'number') row[name] = row[name] === 1;
+    for (const name of jsons) if (typeof row[name] === 'string') row[name] = JSON.parse(row[name]);
     return row;
   };
 }

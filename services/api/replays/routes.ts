@@ -110,7 +110,7 @@ const startReplayRoute = defineRoute({
   ],
   idempotency: {
     reserve: async (api, { actor, body }) => {
-      await requireStartable(api, actor, await parseReplayBody(api, actor.account_id, body));
+      await requireStartable(api, actor, () => parseReplayBody(api, actor.account_id, body));
       return { id: api.ids.typeId('replay') };
     },
   },

@@ -1,15 +1,19 @@
 import type { SessionToReplay } from '../events.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { TurnlogError, type ErrorCode } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
-import type { SessionRow } from '../../readModels/tables.ts';
+import type { Page, PageOf } from '../../readModels/page.ts';
 import {
   findSessions,
   type SearchSource,
   type SessionSearch,
 } from '../../search/searchSessions.ts';
+import type { SessionRevision } from '../../sessions/sqlQueries.ts';
 
-type Source = SearchSource & { readModels: Pick<ReadModels, 'findSession'> };
+type Source = SearchSource & {
+  readModels: Pick<ReadModels, 'findSession' | 'listSessionRevisions'>;
+};
 
 /** Selects sessions by id, by filter, or both. */
 interface SessionSelection {
@@ -24,15 +28,23 @@ const refused = (code: ErrorCode, field: string, problem: string): TurnlogError 
   });
 };
 
-const pinned = ({ session_id, revision, turns, forked_from }: SessionRow): SessionToReplay => ({
+const pinned = ({
+  session_id,
+  revision,
+  turns,
+  forked_from,
+}: SessionRevision): SessionToReplay => ({
   session_id,
   revision,
   turns,
   ...(forked_from && { shared_turns: forked_from.turn }),
 });
 
-/** Rows read at a time. */
-const AT_ONCE = 16;
+/**
+ * Rows that are read in one step of the event loop. SQLite finds the last columns of a row behind its
+ * labels, even where these are not read.
+ */
+const AT_ONCE = { named: 16, listed: 128 };
 
 async function named(
   { readModels: { findSession } }: Source,
@@ -41,7 +53,7 @@ async function named(
 ): Promise<SessionToReplay[]> {
   const sessions: SessionToReplay[] = [];
   while (sessions.length < ids.length) {
-    const next = ids.slice(sessions.length, sessions.length + AT_ONCE);
+    const next = ids.slice(sessions.length, sessions.length + AT_ONCE.named);
     for (const row of await Promise.all(next.map((id) => findSession(id)))) {
       const field = `sessions/${sessions.length}`;
       if (row?.account_id !== accountId)
@@ -50,10 +62,23 @@ async function named(
         throw refused('session_erased', field, 'names a session that is erased');
       sessions.push(pinned(row));
     }
+    await yieldToEventLoop(accountId);
   }
   return sessions;
 }
 
+/** A page of the sessions that match. A search takes steps by itself, and begins anew for each page. */
+async function listRevisions(
+  source: Source,
+  accountId: string,
+  { q, limit, ...page }: Page & SessionSearch,
+): Promise<PageOf<SessionRevision>> {
+  if (q !== undefined) return findSessions(source, accountId, { ...page, limit, q });
+  const few = Math.min(limit, AT_ONCE.listed);
+  return source.readModels.listSessionRevisions(accountId, { ...page, limit: few });
+}
+
+/** Every page is a step of the event loop. Reads at most one session more than a replay may have. */
 async function filtered(
   source: Source,
   accountId: string,
@@ -63,17 +88,18 @@ async function filtered(
   const sessions: SessionToReplay[] = [];
   let after: string | undefined;
   for (;;) {
-    const { rows, more } = await findSessions(source, accountId, {
+    const { rows, more } = await listRevisions(source, accountId, {
       ...filter,
-      limit: LIMITS.http.pageEntries,
+      limit: Math.min(LIMITS.http.pageEntries, limit + 1 - sessions.length),
       bytes: LIMITS.http.pageBytes,
       ...(after !== undefined && { after }),
     });
     sessions.push(...rows.map(pinned));
-    if (sessions.length > limit || (sessions.length === limit && more))
+    if (sessions.length > limit)
       throw refused('invalid_request', 'filter', `is of more than ${limit} sessions`);
     after = rows.at(-1)?.session_id;
     if (!more || after === undefined) break;
+    await yieldToEventLoop(accountId);
   }
   return sessions;
 }

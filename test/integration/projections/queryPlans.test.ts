@@ -18,6 +18,8 @@ import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts
 
 /** More than the first slice of a list, so that the plans of later ones are seen too. */
 const SESSIONS = 1_100;
+/** More than the first slice, but fewer than a list looks for another index to avoid. */
+const REPLAYED = 900;
 const PAGE = { limit: 3, bytes: 1_000 };
 
 let folder: string;
@@ -34,6 +36,11 @@ beforeAll(async () => {
   for (let nth = 0; nth < SESSIONS; nth += 1) {
     const row = sessionRow({ session_id: `session_${10_000 + nth}`, account_id: 'acct_1' });
     save.run(...encode(row));
+  }
+  for (let nth = 0; nth < REPLAYED; nth += 1) {
+    const session_id = `session_${10_000 + nth}_replayed`;
+    const replayed = { agent_id: 'agent_2', replay_id: 'replay_1', turns_failed: 1 };
+    save.run(...encode(sessionRow({ session_id, account_id: 'acct_1', ...replayed })));
   }
   database.exec("INSERT INTO checkpoint (only_row, position) VALUES (1, '1'); COMMIT");
   database.close();
@@ -98,20 +105,62 @@ test.each(sessionFilters())('the list of sessions by %s follows an index', async
   expect(unboundedSteps()).toEqual([]);
 });
 
+/** The definitions of the indexes that the seen statements follow through a table. */
+function indexesOf(table: 'sessions' | 'replay_turns'): string[] {
+  const database = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
+  database.function('generation', { deterministic: true }, () => 1);
+  const definition = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
+  const indexes = [...seen]
+    .filter((sql) => sql.includes(`FROM ${table}`))
+    .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+    .map(({ detail }) => /USING (?:COVERING )?INDEX (\w+)/.exec(String(detail))?.[1] ?? '')
+    .map((name) => String(definition.get(name)?.['sql']));
+  database.close();
+  return indexes;
+}
+
 test.each(OUTCOMES)(
   'the list of sessions with %s turns reads an index of these',
   async (outcome) => {
     await readModels.listSessions('acct_1', { ...PAGE, outcome });
-    const database = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
-    database.function('generation', { deterministic: true }, () => 1);
-    const definition = database.prepare('SELECT sql FROM sqlite_schema WHERE name = ?');
-    const indexes = [...seen]
-      .filter((sql) => sql.includes('FROM sessions'))
-      .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
-      .map(({ detail }) => /USING (?:COVERING )?INDEX (\w+)/.exec(String(detail))?.[1] ?? '')
-      .map((name) => definition.get(name)?.['sql']);
-    database.close();
-    expect(indexes).toContainEqual(expect.stringContaining(`turns_${outcome} > 0`));
+    expect(indexesOf('sessions')).toContainEqual(expect.stringContaining(`turns_${outcome} > 0`));
+  },
+);
+
+test.each([
+  ['an agent', { agent_id: 'agent_1' }, '(account_id, agent_id, session_id)'],
+  ['a replay', { replay_id: 'replay_1', outcome: 'failed' }, '(account_id, replay_id, session_id)'],
+] as const)('each slice of the list of sessions of %s reads only these', async (_, filter, on) => {
+  for (const after of [undefined, 'session_10500'])
+    await readModels.listSessions('acct_1', { ...PAGE, ...filter, ...(after && { after }) });
+  expect([...new Set(indexesOf('sessions'))]).toEqual([expect.stringContaining(on)]);
+});
+
+test('the list of sessions without a filter reads an index of those that no replay made', async () => {
+  for (const order of ['newest', 'oldest'] as const)
+    for (const after of [undefined, 'session_10500'])
+      await readModels.listSessions('acct_1', { ...PAGE, order, ...(after && { after }) });
+  const listed = expect.stringContaining("WHERE status <> 'erased' AND replay_id IS NULL");
+  expect(indexesOf('sessions')).toEqual([listed, listed, listed, listed]);
+});
+
+test.each([
+  ['changed', '(replay_id, outcome, entry)'],
+  ['checks_failed', '(replay_id, entry) WHERE failed_checks > 0'],
+] as const)(
+  'the turns of a replay that are %s are read from an index of these',
+  async (only, on) => {
+    for (const session_id of [undefined, 'session_1'])
+      for (const after of [undefined, 'session_1.0']) {
+        const filter = { only, ...(session_id && { session_id }) };
+        await readModels.listReplayTurns('replay_1', {
+          ...PAGE,
+          ...filter,
+          ...(after && { after }),
+        });
+      }
+    const those = expect.stringContaining(on);
+    expect(indexesOf('replay_turns')).toEqual([those, those, those, those]);
   },
 );
 
@@ -158,6 +207,14 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
     (read) => [
       read.listForksOf('session_10000', PAGE),
       read.listForksOf('session_10000', { ...PAGE, after: 'session_1' }),
+    ],
+  ],
+  [
+    'listSessionRevisions',
+    (read) => [
+      read.listSessionRevisions('acct_1', PAGE),
+      read.listSessionRevisions('acct_1', { ...PAGE, after: 'session_10500' }),
+      read.listSessionRevisions('acct_1', { ...PAGE, agent_id: 'agent_1' }),
     ],
   ],
   ['findNewestSessionOf', (read) => [read.findNewestSessionOf('agent_1')]],

@@ -40,23 +40,23 @@ async function talk(session: string, agent: string, turns: number): Promise<void
     more = waiting.length > 0;
   }
 }
-const toScan = (filter: SessionFilter, ...words: string[]): string[] | undefined =>
-  selectSessionsToScan(reader, 'acct_1', { ...ALL, ...filter, words });
+const toScan = (filter: SessionFilter, ...words: string[]): Promise<string[] | undefined> =>
+  selectSessionsToScan(() => reader, 'acct_1', { ...ALL, ...filter, words });
 
 test('the turns of a few sessions are scanned when more than a third as many turns have the words', async () => {
   await talk('session_1', 'agent_1', 9);
   await talk('session_2', 'agent_2', 4);
   await talk('session_3', 'agent_2', 2);
-  expect(toScan({ agent_id: 'agent_2' }, 'often')).toEqual(['session_3', 'session_2']);
-  expect(toScan({ agent_id: 'agent_2', order: 'oldest' }, 'often')).toEqual([
+  expect(await toScan({ agent_id: 'agent_2' }, 'often')).toEqual(['session_3', 'session_2']);
+  expect(await toScan({ agent_id: 'agent_2', order: 'oldest' }, 'often')).toEqual([
     'session_2',
     'session_3',
   ]);
-  expect(toScan({ agent_id: 'agent_3' }, 'often')).toEqual([]);
+  expect(await toScan({ agent_id: 'agent_3' }, 'often')).toEqual([]);
   // The index is searched for a rare word, and without a filter.
-  expect(toScan({ agent_id: 'agent_2' }, 'often', 'turn2')).toHaveLength(2);
-  expect(toScan({ agent_id: 'agent_2' }, 'often', 'turn3')).toBeUndefined();
-  expect(toScan({}, 'often')).toBeUndefined();
+  expect(await toScan({ agent_id: 'agent_2' }, 'often', 'turn2')).toHaveLength(2);
+  expect(await toScan({ agent_id: 'agent_2' }, 'often', 'turn3')).toBeUndefined();
+  expect(await toScan({}, 'often')).toBeUndefined();
 });
 
 test('the index is searched when a filter leaves many sessions', async () => {
@@ -69,6 +69,6 @@ test('the index is searched when a filter leaves many sessions', async () => {
   );
   await store.apply(events, reached(history.lastPosition()));
   await talk('session_last', 'agent_3', 1);
-  expect(toScan({ agent_id: 'agent_1' }, 'often')).toHaveLength(most);
-  expect(toScan({ status: 'idle' }, 'often')).toBeUndefined();
+  expect(await toScan({ agent_id: 'agent_1' }, 'often')).toHaveLength(most);
+  expect(await toScan({ status: 'idle' }, 'often')).toBeUndefined();
 });

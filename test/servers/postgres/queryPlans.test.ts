@@ -103,6 +103,23 @@ function suite(serverUrl: string): void {
     return steps;
   }
 
+  /** The definitions of the indexes that the asked statements follow. */
+  async function indexesOf(): Promise<string[]> {
+    const indexes: (string | undefined)[] = [];
+    for (const [sql, parameters] of asked) {
+      const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
+        `EXPLAIN (FORMAT JSON) ${sql}`,
+        parameters,
+      );
+      indexes.push(...nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan).map((node) => node['Index Name']));
+    }
+    const { rows } = await client.query<{ indexdef: string }>(
+      'SELECT indexdef FROM pg_indexes WHERE indexname = ANY($1)',
+      [indexes],
+    );
+    return rows.map(({ indexdef }) => indexdef);
+  }
+
   test('every list of sessions follows an index, whatever its filter', async () => {
     for (const [, filter] of sessionFilters())
       for (const order of ['newest', 'oldest'] as const)
@@ -118,23 +135,30 @@ function suite(serverUrl: string): void {
     'the list of sessions with %s turns reads an index of these',
     async (outcome) => {
       await readModels.listSessions('acct_1', { ...PAGE, outcome });
-      const indexes: string[] = [];
-      for (const [sql, parameters] of asked) {
-        const { rows } = await client.query<{ 'QUERY PLAN': { Plan: Plan }[] }>(
-          `EXPLAIN (FORMAT JSON) ${sql}`,
-          parameters,
-        );
-        indexes.push(
-          ...nodesOf(rows[0]!['QUERY PLAN'][0]!.Plan).map((node) => node['Index Name'] ?? ''),
-        );
-      }
-      const { rows } = await client.query<{ indexdef: string }>(
-        'SELECT indexdef FROM pg_indexes WHERE indexname = ANY($1)',
-        [indexes],
-      );
-      expect(rows.map(({ indexdef }) => indexdef)).toContainEqual(
-        expect.stringContaining(`turns_${outcome} > 0`),
-      );
+      expect(await indexesOf()).toContainEqual(expect.stringContaining(`turns_${outcome} > 0`));
+    },
+  );
+
+  test('the list of sessions without a filter reads an index of those that no replay made', async () => {
+    for (const order of ['newest', 'oldest'] as const)
+      for (const after of [undefined, 'session_10500'])
+        await readModels.listSessions('acct_1', { ...PAGE, order, ...(after && { after }) });
+    expect(asked.size).toBe(4);
+    expect(await indexesOf()).toEqual([
+      expect.stringContaining("((status <> 'erased'::text) AND (replay_id IS NULL))"),
+    ]);
+  });
+
+  test.each([
+    ['changed', '(replay_id, outcome, entry)'],
+    ['checks_failed', '(replay_id, entry) WHERE (failed_checks > 0)'],
+  ] as const)(
+    'the turns of a replay that are %s are read from an index of these',
+    async (only, on) => {
+      for (const after of [undefined, 'session_1.0'])
+        await readModels.listReplayTurns('replay_1', { ...PAGE, only, ...(after && { after }) });
+      expect(asked.size).toBe(2);
+      expect(await indexesOf()).toEqual([expect.stringContaining(on)]);
     },
   );
 

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
 import {
   requireStartable,
   type ReplayContext,
@@ -15,6 +15,9 @@ const input: ReplayInput = {
   budget_tokens: 1,
 };
 
+const findInput = jest.fn(async () => input);
+beforeEach(() => void findInput.mockClear());
+
 /** Asks for one more where so many run of the account, and of all. */
 function startBeside({ own, all }: { own: number; all: number }): Promise<ReplayInput> {
   const readModels = {
@@ -22,7 +25,7 @@ function startBeside({ own, all }: { own: number; all: number }): Promise<Replay
       Array<string>(Math.min(limit, account === undefined ? all : own)).fill('replay_1'),
   };
   const context = { readModels, catalogue: {} } as unknown as ReplayContext;
-  return requireStartable(context, { account_id: 'acct_1' }, input);
+  return requireStartable(context, { account_id: 'acct_1' }, findInput);
 }
 
 test('beyond so many replays of an account, or of all, none is started, and it is said which', async () => {
@@ -36,4 +39,6 @@ test('beyond so many replays of an account, or of all, none is started, and it i
     message: expect.stringContaining(`The service runs ${runningOfAll} replays`),
     retryAfterSeconds: 60,
   });
+  // The sessions of those that were refused have not been read.
+  expect(findInput).toHaveBeenCalledTimes(1);
 });

@@ -32,3 +32,49 @@ test.each([
   expect([searched[0]![1], searched.at(-1)![0]]).toEqual([TEN_YEARS_MS, 1]);
   searched.slice(1).forEach(([, last], index) => expect(last).toBe(searched[index]![0] - 1));
 });
+
+test('what takes milliseconds before a search is done in steps of its own', async () => {
+  let now = 0;
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  let loopTurn = 0;
+  const count = (): void => {
+    loopTurn += 1;
+    counting = setImmediate(count);
+  };
+  let counting = setImmediate(count);
+  const queries: { loopTurn: number; kind: string }[] = [];
+  const answer = <Result>(kind: string, result: Result): Result => {
+    now += 3;
+    queries.push({ loopTurn, kind });
+    return result;
+  };
+  const entries = Array.from({ length: 300 }, (_, nth) => ({ entry: `session_${1_000 + nth}` }));
+  const reader = {
+    get(sql: string) {
+      if (!sql.includes('OFFSET')) return answer('count', { turns: 1_000_000 });
+      return answer('probe', sql.includes('session_labels') ? {} : undefined);
+    },
+    all(sql: string, ids: string) {
+      if (sql.includes('AS entry FROM')) return answer('entries', entries);
+      if (!sql.includes('json_each')) return answer('scan', []);
+      const rows = (JSON.parse(ids) as string[]).map((session_id) => ({ session_id, turns: 1 }));
+      return answer('sessions', rows);
+    },
+  };
+  const current = () => reader as unknown as GenerationReader;
+  await findSessionsByWords(current, 'acct_1', {
+    limit: 10,
+    bytes: 1_000,
+    words: ['one', 'two'],
+    labels: [['a', '1'], ['b', '2']], // prettier-ignore
+    agent_id: 'agent_1',
+  });
+  clearImmediate(counting);
+  const kinds = queries.map(({ kind }) => kind);
+  expect(kinds.slice(0, 9)).toEqual(
+    'probe probe probe entries sessions sessions sessions count count'.split(' '),
+  );
+  // Entries are read with the look at how many there are, before others are added.
+  const steps = queries.filter(({ kind }) => kind !== 'entries').map((query) => query.loopTurn);
+  expect(new Set(steps.slice(0, 8)).size).toBe(8);
+});
