@@ -32,7 +32,8 @@ const REWRAP = `UPDATE turnlog.text_keys
  * Also records unknown keys as destroyed, so that they stay destroyed if a backup restores them.
  */
 const DESTROY = `INSERT INTO turnlog.text_keys (key_id) SELECT DISTINCT unnest($1::text[])
-  ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL`;
+  ON CONFLICT (key_id) DO UPDATE SET master_key_id = NULL, wrapped = NULL
+  WHERE text_keys.wrapped IS NOT NULL`;
 const NOTE_ERASURE =
   'INSERT INTO turnlog.erasures (stream, why) VALUES ($1, $2) ON CONFLICT DO NOTHING';
 const OPEN_ERASURES = 'SELECT stream, why FROM turnlog.erasures ORDER BY n LIMIT $1';
@@ -133,12 +134,13 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
     beginErasure: (stream, why) => write(NOTE_ERASURE, stream, why),
     listErasures: (limit) => rows<OpenErasure>(OPEN_ERASURES, limit),
     async endErasure(stream, keyIds) {
+      let destroyed = 0;
       await durably(async (client) => {
-        if (keyIds.length > 0) await client.query(DESTROY, [keyIds]);
+        if (keyIds.length > 0) destroyed = (await client.query(DESTROY, [keyIds])).rowCount ?? 0;
         await client.query(DELETE_ERASURE_NOTE, [stream]);
       });
       // If this vacuum fails, autovacuum removes the dead rows later.
-      if (keyIds.length > 0) await pool.query(CLEAR).catch(() => undefined);
+      if (destroyed > 0) await pool.query(CLEAR).catch(() => undefined);
     },
     async close() {
       if (!pool.ending) await pool.end();

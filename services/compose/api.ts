@@ -8,12 +8,13 @@ import { createOpenTurnQueue } from '../../shared/runs/recovery/openTurnQueue.ts
 import { createAdmissionControl } from '../../shared/runs/queueing/admissionControl.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
 import { createLiveTurns } from '../../shared/runs/live/liveTurns.ts';
-import { cachedSessionChars } from '../../shared/runs/queueing/sessionCache.ts';
+import { cachedSessionChars, originIds } from '../../shared/runs/queueing/sessionCache.ts';
 import { createMirroredTurns } from '../../shared/runs/live/mirrorTurns.ts';
 import { createRunsInFlight } from '../../shared/runs/queueing/runsInFlight.ts';
 import { startSendingDeltas } from '../../shared/runs/live/sendDeltas.ts';
 import { createSessionQueue } from '../../shared/runs/queueing/sessionQueue.ts';
 import { createTurnWatch, createTurnSignals } from '../../shared/runs/queueing/turnWatch.ts';
+import { createIndexedCache } from '../../shared/lib/memory/indexedCache.ts';
 import { heapBytesFor, type MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { compileEventValidators } from '../../shared/eventlog/domainEvent.ts';
@@ -56,9 +57,10 @@ function createSessionCache(memory: MemoryLedger): RunContext['runState']['sessi
     bytes: limit * BYTES_PER_CHAR,
     evictTo: (bytes) => evictTo(bytes / BYTES_PER_CHAR),
   });
-  const cache: RunContext['runState']['sessionCache'] = new LRUCache({
+  const cache: RunContext['runState']['sessionCache'] = createIndexedCache({
     maxSize: limit,
     sizeCalculation: cachedSessionChars,
+    groupsOf: originIds,
     onInsert: () => evictTo(availableBytes() / BYTES_PER_CHAR),
   });
   registerResource('session_cache', {

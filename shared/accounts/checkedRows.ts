@@ -3,6 +3,7 @@ import { withEmptyTexts } from '../eventlog/encryption/openTexts.ts';
 import { reportDamage, type StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { accountStream } from '../eventlog/streams.ts';
+import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadOptions, StoredEvent } from '../ports/eventStore.ts';
@@ -14,7 +15,8 @@ import type { AccountRow, ApiKeyRow } from '../readModels/tables.ts';
 
 /** Rows of all known accounts. */
 const MAX_ROWS = 50_000;
-const PAGE_EVENTS = 500;
+/** A page is checked and applied in one step of some milliseconds. */
+const PAGE_EVENTS = 128;
 /** No text of an account is decrypted for a check, so that a lost key locks no client out. */
 const TEXTS = ['name'];
 
@@ -41,8 +43,8 @@ interface AccountRowChecks {
    * Resolves with undefined for an account that the log does not have.
    */
   checkAccount(row: AccountRow): Promise<AccountRow | undefined>;
-  /** Forgets what was read of the log, because the log or the read models are others now. */
-  forget(): void;
+  /** Forgets what was read of an account, or of all when the log or the read models are others now. */
+  forget(accountId?: string): void;
 }
 
 /**
@@ -85,6 +87,8 @@ export function createAccountRowChecks(
       known.learnedAt = now();
       accounts.set(accountId, known);
       if (!isFull({ ...page, events })) return;
+      // Reads of an embedded log don't wait: a long stream would keep the event loop busy.
+      await yieldToEventLoop(accountId);
     }
   }
 
@@ -157,6 +161,7 @@ export function createAccountRowChecks(
         return expected && { ...expected, name: row.name };
       }
     },
-    forget: () => accounts.clear(),
+    forget: (accountId) =>
+      void (accountId === undefined ? accounts.clear() : accounts.delete(accountId)),
   };
 }

@@ -37,13 +37,13 @@ function rowAfter(row: AgentRow, { recorded, event }: DecodedEvent): AgentRow {
  * the log has it, which may be newer than the row, and undefined for a deleted one. It rejects with
  * `read_model_damaged` for a row that does not say what its event says; `stream_damaged`,
  * `release_too_old`, `key_missing`, `store_unavailable`. `forget` drops the
- * texts in memory. `now` returns milliseconds of a monotonic clock.
+ * texts of an agent in memory, or all of them. `now` returns milliseconds of a monotonic clock.
  */
 export function createAgentRowCheck(
   source: StreamSource,
   findings: RowFindings,
   now: () => number,
-): { check: (row: AgentRow) => Promise<AgentRow | undefined>; forget: () => void } {
+): { check: (row: AgentRow) => Promise<AgentRow | undefined>; forget: (agentId?: string) => void } {
   const agents = new LRUCache<string, KnownAgent>({
     maxSize: LIMITS.cache.rowChars,
     sizeCalculation: ({ row }) =>
@@ -122,6 +122,6 @@ export function createAgentRowCheck(
       const newest = await newestRow(row);
       return newest.deleted && !newest.erased ? undefined : newest;
     },
-    forget: () => agents.clear(),
+    forget: (agentId) => void (agentId === undefined ? agents.clear() : agents.delete(agentId)),
   };
 }

@@ -1,7 +1,10 @@
 import { headOf } from '../eventlog/append.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
+import { isErasure } from '../eventlog/eventTypes.ts';
+import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { Rejection } from '../domain/rejection.ts';
+import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { recordAudit } from '../audit/commands.ts';
@@ -121,6 +124,21 @@ const unrecordedError = (
     { cause },
   );
 
+/** True when the stream's last event is its erasure. False for a stream that can't be read now. */
+const isRecorded = ({ store }: ErasureContext, stream: string): Promise<boolean> =>
+  endsWithErasure(store, stream).catch(() => false);
+
+/** True when an earlier erasure is recorded and left no key. */
+const isComplete = ({ last, keys }: ErasureFindings): boolean =>
+  last !== undefined && isErasure(last.type) && keys.live.size === 0;
+
+/**
+ * Waits for the account's turn: the embedded key store waits for the disk on this thread, so many
+ * erasures would otherwise keep the event loop busy.
+ */
+const untilTurn = (actor: Actor | undefined): Promise<void> =>
+  yieldToEventLoop(actor?.account_id ?? '');
+
 /**
  * Records the erasure of a stream's texts once; `endErasure` then destroys the keys. Without an
  * actor, the author is the system. In a damaged stream, the erasure covers all readable events.
@@ -134,7 +152,15 @@ export async function recordErasure(
   actor?: Actor,
 ): Promise<ErasedStream> {
   const { keys } = context.store;
-  await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
+  let isNoted = false;
+  async function note(): Promise<void> {
+    if (isNoted) return;
+    await untilTurn(actor);
+    await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
+    isNoted = true;
+  }
+  // A repeated erasure writes nothing. Any other is noted even if the log is unavailable afterwards.
+  if (!(await isRecorded(context, stream))) await note();
   const target = createErasureTarget(stream, keys);
   const findings = target.decider.initialState;
   // The policy is checked on every attempt, because a hold may have been set in the meantime.
@@ -144,6 +170,7 @@ export async function recordErasure(
     const account_id = actor?.account_id ?? last?.metadata.account_id;
     const { size: live } = found.live;
     await requireGrounds(context, { stream, account_id, ...grounds, last, activity, live });
+    if (!isComplete(loaded.state)) await note();
     return loaded;
   };
   const createCommand = ({ state }: LoadedForErasure): AuthoredCommand<Erasure> | undefined =>
@@ -174,6 +201,7 @@ export async function endErasure(
   { stream, account_id, key_ids }: ErasedStream,
   actor?: Actor,
 ): Promise<void> {
+  await untilTurn(actor);
   await context.store.keys.endErasure(stream, key_ids);
   await recordAudit(
     context,

@@ -1,4 +1,5 @@
 import { agentErasedError, originErasedError, sessionErasedError } from './errors.ts';
+import { mapInSlices } from '../lib/concurrency/yieldToEventLoop.ts';
 import { streamId, streamKind } from '../eventlog/streams.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -28,7 +29,11 @@ function endRuns({ runsInFlight }: RunContext['runState'], stream: string): void
   }
 }
 
-/** Evicts an erased stream from this process's memory, and ends the runs that use it. Idempotent. */
+/**
+ * Evicts an erased stream from this process's memory, and ends the runs that use it. The rows of
+ * other agents and accounts stay cached: reading them again would be the work of every account.
+ * Idempotent.
+ */
 export function evictErased(
   { store, runState, cachedRows }: Caches,
   { stream, key_ids }: Erased,
@@ -36,15 +41,17 @@ export function evictErased(
   store.keys.evict(stream, key_ids);
   endRuns(runState, stream);
   const id = streamId(stream);
-  if (streamKind(stream) !== 'session') return cachedRows.forget?.();
+  if (streamKind(stream) !== 'session') return cachedRows.forget?.(stream);
   runState.sessionCache.delete(id);
-  for (const [fork, { origins }] of runState.sessionCache.entries())
-    if (origins.some(({ session_id }) => session_id === id)) runState.sessionCache.delete(fork);
+  runState.sessionCache.deleteGroup(id);
   runState.openTurnQueue.remove({ session_id: id });
 }
 
 /** Limit of erasures between two polls. Beyond it, everything is evicted. */
 const MAX_ERASURES = 1_000;
+
+/** The poller takes turns with the work of accounts. */
+const NO_ACCOUNT = '';
 
 interface PollerOptions {
   readModels: Pick<ReadModels, 'listErasures'>;
@@ -72,7 +79,8 @@ export function createErasurePoller({
     const continues = rows.at(-1)?.position === newestSeen;
     // If the last seen erasure is missing, the read models show another log.
     if (started && !continues && (newestSeen !== undefined || rows.length === limit)) forgetAll();
-    if (started) for (const row of rows) if (row.position !== newestSeen) forget(row);
+    const unseen = started ? rows.filter(({ position }) => position !== newestSeen) : [];
+    await mapInSlices(NO_ACCOUNT, unseen, forget);
     started = true;
     newestSeen = rows[0]?.position ?? newestSeen;
   };

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { isTurnlogError, storeUnavailableError } from '../lib/errors/turnlogError.ts';
-import { accountStream, agentStream } from '../eventlog/streams.ts';
+import { accountStream, agentStream, streamId, streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventStore, StoredEvent } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -25,8 +25,8 @@ export interface KnownRows extends Pick<
   ReadModels,
   'findApiKey' | 'findApiKeyByHash' | 'findAgent'
 > {
-  /** Clears the cache, which may hold texts of an erased agent or account. */
-  forget?: () => void;
+  /** Forgets the texts of an erased agent or account, or of all of them without a stream. */
+  forget?: (stream?: string) => void;
 }
 
 interface Memory<Row> {
@@ -52,7 +52,7 @@ function remembering<Row extends object>({
   lengthOf,
   isOutdated,
   now,
-}: Memory<Row>): { find: Memory<Row>['find']; clear: () => void } {
+}: Memory<Row>): { find: Memory<Row>['find']; forget: (id?: string) => void } {
   const rows = new LRUCache<string, { row: Row; askedAt: number }>({
     max: MAX_ROWS,
     maxSize: LIMITS.cache.rowChars,
@@ -75,7 +75,10 @@ function remembering<Row extends object>({
       return cached.row;
     }
   };
-  return { find: findRemembered, clear: () => rows.clear() };
+  return {
+    find: findRemembered,
+    forget: (id) => void (id === undefined ? rows.clear() : rows.delete(id)),
+  };
 }
 
 const keyIdOf = ({ data }: StoredEvent): unknown =>
@@ -141,6 +144,11 @@ export function rememberedRows(
     findApiKey: byId.find,
     findApiKeyByHash: byHash.find,
     findAgent: agents.find,
-    forget: () => [byId, byHash, agents].forEach(({ clear }) => clear()),
+    forget(stream) {
+      const kind = stream && streamKind(stream);
+      if (kind === 'agent') agents.forget(streamId(stream!));
+      if (kind === undefined || kind === 'account')
+        for (const { forget } of [byId, byHash, agents]) forget();
+    },
   };
 }

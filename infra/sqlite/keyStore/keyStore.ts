@@ -70,6 +70,16 @@ function inTransaction(database: DatabaseSync, work: () => void): void {
   }
 }
 
+/** Commits without waiting for the disk. The next commit of `inTransaction`, or checkpoint, waits. */
+function inUnsyncedTransaction(database: DatabaseSync, work: () => void): void {
+  database.exec('PRAGMA synchronous = NORMAL');
+  try {
+    inTransaction(database, work);
+  } finally {
+    database.exec('PRAGMA synchronous = FULL');
+  }
+}
+
 const READERS_REMAIN_MESSAGE =
   'The key store still has somebody who reads what was destroyed, a backup perhaps: its write-ahead file can not be emptied yet.';
 
@@ -108,10 +118,10 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
     throw storeUnavailableError(`The key store was changed under the running service: ${change}.`);
   }
   // SQLite continues to write to files that were removed or replaced, so check before and after.
-  const write = (work: () => void): Promise<void> =>
+  const write = (work: () => void, commit = inTransaction): Promise<void> =>
     retryWhileBusy(() => {
       requireSameFiles();
-      inTransaction(database, work);
+      commit(database, work);
       requireSameFiles();
     });
   const rows = <Row>(sql: string, ...values: (string | number)[]): Promise<Row[]> =>
@@ -151,12 +161,16 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
     beginErasure: (stream, why) =>
       write(() => void database.prepare(NOTE_ERASURE).run(stream, why)),
     listErasures: (limit) => rows<OpenErasure>(OPEN_ERASURES, limit),
+    // SQLite writes nothing where nothing changes: a repeated erasure does not wait for the disk.
     async endErasure(stream, keyIds) {
-      if (keyIds.length > 0) {
-        await write(() => void database.prepare(DESTROY).run(JSON.stringify(keyIds)));
-        await truncateWal(database);
-      }
-      await write(() => void database.prepare(DELETE_ERASURE_NOTE).run(stream));
+      const deleteNote = (): void => void database.prepare(DELETE_ERASURE_NOTE).run(stream);
+      // If its note came back after a power loss, a refused erasure could be performed.
+      if (keyIds.length === 0) return write(deleteNote);
+      const destroy = (): void => void database.prepare(DESTROY).run(JSON.stringify(keyIds));
+      await write(destroy, inUnsyncedTransaction);
+      await truncateWal(database);
+      // This erasure would only be repeated.
+      await write(deleteNote, inUnsyncedTransaction);
     },
     async close() {
       if (database.isOpen) database.close();

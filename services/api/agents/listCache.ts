@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { createIndexedCache } from '../../../shared/lib/memory/indexedCache.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { RenderedPage } from '../http/responses/listResponse.ts';
@@ -47,7 +47,8 @@ export function agentListCache(readModels: ReadModels): AgentListCache {
 }
 
 function createCache(): AgentListCache {
-  const responses = new LRUCache<string, CachedAgentList>({
+  const responses = createIndexedCache<CachedAgentList & Pick<AgentListKey, 'accountId'>>({
+    groupsOf: ({ accountId }) => [accountId],
     maxSize: LIMITS.cache.agentListBytes,
     maxEntrySize: LIMITS.cache.agentListEntryBytes,
     sizeCalculation: ({ body, version }, key) =>
@@ -58,11 +59,9 @@ function createCache(): AgentListCache {
       const cached = responses.get(serializeKey(key));
       return cached?.version === version ? cached : undefined;
     },
-    store: (key, response) => void responses.set(serializeKey(key), response),
+    store: (key, response) =>
+      void responses.set(serializeKey(key), { ...response, accountId: key.accountId }),
     clear: () => responses.clear(),
-    deleteAccount(accountId) {
-      for (const key of responses.keys())
-        if ((JSON.parse(key) as unknown[])[0] === accountId) responses.delete(key);
-    },
+    deleteAccount: responses.deleteGroup,
   };
 }

@@ -67,7 +67,7 @@ import { openReplicaWebhooks, openServedWebhooks } from '../features/webhooks.ts
 type ReplicaContext = SweepContext &
   Pick<RunContext, 'logger'> & {
     quotas: StorageQuotas;
-    readModels: PostgresReadModels & { forget: () => void };
+    readModels: PostgresReadModels & { forget: (stream?: string) => void };
   };
 
 /** Replicas rely on the list of instances, which the sweep checks, rather than on deadlines. */
@@ -88,9 +88,9 @@ async function openApi(
   const remembered = rememberedRows(readModels, store);
   const cachedRows = {
     ...remembered,
-    forget() {
-      readModels.forget();
-      remembered.forget?.();
+    forget(stream?: string) {
+      readModels.forget(stream);
+      remembered.forget?.(stream);
     },
   };
   const shared = await openSharedState(opening.opened, databaseUrl, id);

@@ -1,5 +1,6 @@
 import { createAccountRowChecks } from '../../accounts/checkedRows.ts';
 import { createAgentRowCheck } from '../../agents/checkedRows.ts';
+import { streamId, streamKind } from '../../eventlog/streams.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { DamagedRows } from './damagedRows.ts';
@@ -24,7 +25,7 @@ const checking =
  * of rows whose texts are encrypted.
  * Each row is checked against the events of its stream before it is used, because an account with write access
  * to the database of the read models can change any row. What the log says is kept in memory, so a row
- * that is read again costs a comparison; `forget` drops it. The queries reject with `read_model_damaged`, too. `now` is a
+ * that is read again costs a comparison; `forget` drops what it says of a stream, or all. The queries reject with `read_model_damaged`, too. `now` is a
  * monotonic clock in milliseconds.
  */
 export function checkedReadModels<Queries extends Checked>(
@@ -32,7 +33,7 @@ export function checkedReadModels<Queries extends Checked>(
   source: StreamSource,
   damaged: DamagedRows,
   now = (): number => performance.now(),
-): Queries & { forget: () => void } {
+): Queries & { forget: (stream?: string) => void } {
   const findings = createRowFindings(damaged, queries, now);
   const accounts = createAccountRowChecks(source, findings, now);
   const agents = createAgentRowCheck(source, findings, now);
@@ -42,9 +43,14 @@ export function checkedReadModels<Queries extends Checked>(
     findApiKeyByHash: checking(queries.findApiKeyByHash, accounts.checkKey),
     findAccount: checking(queries.findAccount, accounts.checkAccount),
     findAgent: checking(queries.findAgent, agents.check),
-    forget() {
-      accounts.forget();
-      agents.forget();
+    forget(stream) {
+      const kind = stream && streamKind(stream);
+      const id = stream && streamId(stream);
+      if (kind === undefined || kind === 'account') {
+        accounts.forget(id);
+        agents.forget();
+      }
+      if (kind === 'agent') agents.forget(id);
     },
   };
 }

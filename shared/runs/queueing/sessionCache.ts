@@ -1,4 +1,4 @@
-import type { LRUCache } from 'lru-cache';
+import type { IndexedCache } from '../../lib/memory/indexedCache.ts';
 import { session } from '../../sessions/decider.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import {
@@ -25,10 +25,14 @@ interface CachedSession extends LoadedSession {
 }
 
 /**
- * Idle sessions by id, as of their last load. Recorded events never change, so only later events
- * are read.
+ * Idle sessions by id, as of their last load, indexed by the sessions whose turns they contain.
+ * Recorded events never change, so only later events are read.
  */
-export type SessionCache = LRUCache<string, CachedSession>;
+export type SessionCache = IndexedCache<CachedSession>;
+
+/** The sessions whose turns a fork contains. */
+export const originIds = ({ origins }: CachedSession): string[] =>
+  origins.map(({ session_id }) => session_id);
 
 /**
  * Room for the last cached event and the events of one or two runs. If there are more, the whole
@@ -45,7 +49,10 @@ const BEGINNING_CHECK_MS = 30_000;
  * interrupts the run.
  */
 export async function loadCachedSession(
-  source: StreamSource & { memory: SessionCache; setOrigins: (origins: readonly string[]) => void },
+  source: StreamSource & {
+    memory: Pick<SessionCache, 'get' | 'set' | 'delete'>;
+    setOrigins: (origins: readonly string[]) => void;
+  },
   sessionId: string,
   select: SelectTurns,
 ): Promise<LoadedSession> {

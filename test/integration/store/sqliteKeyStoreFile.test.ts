@@ -2,7 +2,7 @@
 import { copyFile, open, readdir, readFile, rename, rm, stat, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import { openForWriting } from '../../../infra/sqlite/eventStore/database.ts';
 import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore/keyStore.ts';
@@ -110,6 +110,78 @@ describe('a destroyed key', () => {
     expect(leftIn(await filesIn(folder), [key!.wrapped])).toEqual([]);
     await store.close();
   }, 30_000);
+});
+
+describe('an erasure', () => {
+  const walBytes = async (): Promise<number> => (await stat(`${file}-wal`)).size;
+
+  const written = () => Promise.all([readFile(file), readFile(`${file}-wal`)]);
+
+  test('waits for the disk where it is noted and when its key is destroyed, and a refused one at its end', async () => {
+    const store = await openSqliteKeyStore({ folder });
+    let level = 'FULL';
+    const commits: string[] = [];
+    const { exec } = DatabaseSync.prototype;
+    const spy = jest.spyOn(DatabaseSync.prototype, 'exec').mockImplementation(function (
+      this: DatabaseSync,
+      sql,
+    ) {
+      level = /synchronous = (\w+)/.exec(sql)?.[1] ?? level;
+      if (sql === 'COMMIT') commits.push(level);
+      exec.call(this, sql);
+    });
+    try {
+      const [key] = newKeys(1);
+      await store.insert([key!]);
+      await store.beginErasure('session-1', 'why');
+      expect(commits.splice(0)).toEqual(['FULL', 'FULL']);
+      // The truncation of the write-ahead file waits for the disk between these two.
+      await store.endErasure('session-1', [key!.key_id]);
+      expect(commits.splice(0)).toEqual(['NORMAL', 'NORMAL']);
+      await store.beginErasure('session-2', 'why');
+      await store.endErasure('session-2', []);
+      expect(commits).toEqual(['FULL', 'FULL']);
+    } finally {
+      spy.mockRestore();
+      await store.close();
+    }
+  });
+
+  test('that has ended writes nothing when it is repeated', async () => {
+    const store = await openSqliteKeyStore({ folder });
+    const [key] = newKeys(1);
+    await store.insert([key!]);
+    await store.beginErasure('session-1', 'why');
+    await store.endErasure('session-1', [key!.key_id]);
+    // Empties the write-ahead file of the removal of the note.
+    await store.endErasure('session-1', [key!.key_id]);
+    expect(await walBytes()).toBe(0);
+    const before = await written();
+    for (let again = 0; again < 3; again += 1) {
+      await store.endErasure('session-1', [key!.key_id]);
+      await store.endErasure('session-1', []);
+    }
+    expect(await written()).toEqual(before);
+    await store.beginErasure('session-2', 'why');
+    const noted = await written();
+    await store.beginErasure('session-2', 'why');
+    expect(await written()).toEqual(noted);
+    await store.close();
+  });
+
+  test('that a process left before its key was out of the write-ahead file is completed', async () => {
+    const store = await openSqliteKeyStore({ folder });
+    const [key] = newKeys(1);
+    await store.insert([key!]);
+    const killed = new DatabaseSync(file);
+    killed.exec('PRAGMA secure_delete = ON');
+    killed.exec('UPDATE text_keys SET master_key_id = NULL, wrapped = NULL');
+    expect(leftIn(await filesIn(folder), [key!.wrapped])).toHaveLength(1);
+    await store.endErasure('session-1', [key!.key_id]);
+    expect(leftIn(await filesIn(folder), [key!.wrapped])).toEqual([]);
+    killed.close();
+    await store.close();
+  });
 });
 
 describe('the file', () => {

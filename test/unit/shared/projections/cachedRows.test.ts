@@ -175,6 +175,21 @@ describe('while the read models are away', () => {
     await expect(rows.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
+  test('of an erased agent nothing is kept, and of others everything', async () => {
+    await rows.findAgent('agent_1');
+    await rows.findApiKey('key_1');
+    asked = 0;
+    rows.forget!('agent-agent_2');
+    rows.forget!('agent-agent_1');
+    expect(await rows.findApiKey('key_1')).toBe(key);
+    expect(asked).toBe(0);
+    away = true;
+    await expect(rows.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await rows.findApiKey('key_1')).toBe(key);
+    rows.forget!('account-acct_1');
+    await expect(rows.findApiKey('key_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+  });
+
   test('what was never read, and what was gone when it was read last, is not known', async () => {
     await rows.findAgent('agent_1');
     agent = undefined;

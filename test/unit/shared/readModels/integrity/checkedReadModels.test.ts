@@ -256,6 +256,44 @@ describe('an API key', () => {
   });
 });
 
+test('the erasure of an agent makes no account be read again, and no other agent', async () => {
+  await checked.findApiKey('key_1');
+  await checked.findAgent('agent_1');
+  reads = 0;
+  checked.forget('agent-agent_2');
+  checked.forget('webhook-webhook_1');
+  await checked.findApiKey('key_1');
+  await checked.findAgent('agent_1');
+  expect(reads).toBe(0);
+  checked.forget('agent-agent_1');
+  await checked.findApiKey('key_1');
+  expect(reads).toBe(0);
+  await checked.findAgent('agent_1');
+  expect(reads).toBe(1);
+});
+
+test('the erasure of an account makes no other account be read again', async () => {
+  await checked.findApiKey('key_1');
+  reads = 0;
+  checked.forget('account-acct_2');
+  await checked.findApiKey('key_1');
+  expect(reads).toBe(0);
+  checked.forget('account-acct_1');
+  await checked.findApiKey('key_1');
+  expect(reads).toBe(1);
+});
+
+test('an account with many events is read in short steps', async () => {
+  for (let number = 2; number <= 1_000; number += 1) append(ACCOUNT, keyIssued(`key_${number}`));
+  await project();
+  let turns = 0;
+  const counting = setInterval(() => (turns += 1), 0);
+  await checked.findApiKey('key_1');
+  clearInterval(counting);
+  expect(reads).toBeGreaterThan(3);
+  expect(turns).toBeGreaterThan(3);
+});
+
 describe('an account', () => {
   test('has the limits that the log says, and its damage is recorded', async () => {
     append(ACCOUNT, limitsSet({ runs: 3 }));

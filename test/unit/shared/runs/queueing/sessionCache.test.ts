@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import * as fc from 'fast-check';
-import { LRUCache } from 'lru-cache';
+import { createIndexedCache } from '../../../../../shared/lib/memory/indexedCache.ts';
 import {
   loadSession,
   type LoadedSession,
 } from '../../../../../shared/sessions/history/loadSession.ts';
 import {
   loadCachedSession,
+  originIds,
   type SessionCache,
 } from '../../../../../shared/runs/queueing/sessionCache.ts';
 import type { SessionEvent } from '../../../../../shared/sessions/events.ts';
@@ -44,7 +45,7 @@ let damaged: DamagedStreams;
 
 beforeEach(async () => {
   fixture = await eventStoreFixture();
-  memory = new LRUCache({ max: 10 });
+  memory = createIndexedCache({ maxSize: 10, sizeCalculation: () => 1, groupsOf: originIds });
   damaged = createDamagedStreams(() => undefined);
   eventsRead = 0;
   reads = 0;

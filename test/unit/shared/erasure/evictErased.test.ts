@@ -1,0 +1,87 @@
+import { beforeEach, expect, test } from '@jest/globals';
+import { createErasurePoller, evictErased } from '../../../../shared/erasure/evictErased.ts';
+import type { Position } from '../../../../shared/ports/eventStore.ts';
+import { createIndexedCache } from '../../../../shared/lib/memory/indexedCache.ts';
+import type { ErasureRow } from '../../../../shared/readModels/tables.ts';
+import { originIds, type SessionCache } from '../../../../shared/runs/queueing/sessionCache.ts';
+import { createRunsInFlight } from '../../../../shared/runs/queueing/runsInFlight.ts';
+
+const erasure = (stream: string, position = ''): ErasureRow =>
+  ({ stream, account_id: 'acct_1', key_ids: [], position: position as Position }) as never;
+
+let sessionCache: SessionCache;
+/** The cached sessions whose origins were read. */
+let visits: number;
+/** What was forgotten of the rows. */
+let forgotten: (string | undefined)[];
+let caches: Parameters<typeof evictErased>[0];
+beforeEach(() => {
+  visits = 0;
+  forgotten = [];
+  sessionCache = createIndexedCache({
+    maxSize: 10_000,
+    sizeCalculation: () => 1,
+    groupsOf: originIds,
+  });
+  caches = {
+    store: { keys: { evict: () => undefined } },
+    cachedRows: { forget: (stream?: string) => void forgotten.push(stream) },
+    runState: {
+      sessionCache,
+      runsInFlight: createRunsInFlight(),
+      openTurnQueue: { remove: () => undefined },
+    },
+  } as never;
+});
+const cacheSession = (id: string, ...origins: string[]): void =>
+  void sessionCache.set(id, {
+    get origins() {
+      visits += 1;
+      return origins.map((session_id) => ({ session_id }));
+    },
+  } as never);
+
+test('the erasure of a session evicts it and the forks that contain its turns, and visits no other', () => {
+  for (let number = 0; number < 1_000; number += 1) cacheSession(`session_${number}`);
+  cacheSession('fork', 'session_0', 'session_1');
+  cacheSession('other', 'session_1');
+  visits = 0;
+  evictErased(caches, erasure('session-session_0'));
+  expect(['session_0', 'fork', 'session_1', 'other'].filter((id) => sessionCache.has(id))).toEqual([
+    'session_1',
+    'other',
+  ]);
+  expect(visits).toBe(2);
+  expect(forgotten).toEqual([]);
+});
+
+test('the erasure of an agent or account forgets the rows of that one', () => {
+  evictErased(caches, erasure('agent-agent_1'));
+  evictErased(caches, erasure('account-acct_1'));
+  expect(forgotten).toEqual(['agent-agent_1', 'account-acct_1']);
+});
+
+test('many erasures of others are evicted in short steps, the event loop turning between them', async () => {
+  let rows = [erasure('session-0', '0')];
+  const seen: string[] = [];
+  const poll = createErasurePoller({
+    readModels: { listErasures: async () => rows },
+    forget({ stream }) {
+      seen.push(stream);
+      for (const began = performance.now(); performance.now() - began < 1;);
+    },
+    forgetAll: () => void seen.push('all'),
+  });
+  await poll();
+  rows = [
+    ...Array.from({ length: 40 }, (_, index) => erasure(`session-${40 - index}`, `${40 - index}`)),
+    ...rows,
+  ];
+  let turns = 0;
+  const count = setInterval(() => (turns += 1), 0);
+  await poll();
+  clearInterval(count);
+  expect(seen).toHaveLength(40);
+  expect(seen).not.toContain('all');
+  expect(turns).toBeGreaterThan(3);
+});
