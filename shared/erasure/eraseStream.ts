@@ -1,5 +1,6 @@
 import { headOf } from '../eventlog/append.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
+import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { Rejection } from '../domain/rejection.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
@@ -127,7 +128,16 @@ const unrecordedError = (
  * Throws Rejection, `erasure_refused`, `stream_damaged` when the erasure can't be recorded, and
  * errors of the stores.
  */
-export async function recordErasure(
+export const recordErasure = (
+  context: ErasureContext,
+  stream: string,
+  grounds: Grounds,
+  actor?: Actor,
+): Promise<ErasedStream> =>
+  // An erasure that has begun is finished, also without its request.
+  withReadMemory(context, () => beginAndRecord(context, stream, grounds, actor));
+
+async function beginAndRecord(
   context: ErasureContext,
   stream: string,
   grounds: Grounds,
@@ -175,8 +185,9 @@ export async function endErasure(
   actor?: Actor,
 ): Promise<void> {
   await context.store.keys.endErasure(stream, key_ids);
+  // The keys are destroyed: the record of that does not wait for memory.
   await recordAudit(
-    context,
+    { ...context, reserveRead: undefined },
     { ...SYSTEM, ...actor, account_id },
     { action: 'erase', subject: stream },
   ).catch((error: unknown) => {
