@@ -1,5 +1,6 @@
 import type { ChatGrant } from '../chatTokens/chatToken.ts';
 import type { DamagedStreams } from '../eventlog/reading/damagedStreams.ts';
+import type { ReserveRead } from '../eventlog/reading/readMemory.ts';
 import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
 import { errorSummary } from '../lib/errors/errorSummary.ts';
 import type { Logger } from '../lib/logger.ts';
@@ -29,6 +30,8 @@ export interface CommandContext {
   store: ProtectedStore;
   /** Streams that this process found damaged. */
   damaged: DamagedStreams;
+  /** Reserves the memory of what the request reads; absent where the service itself acts. */
+  reserveRead?: ReserveRead | undefined;
   readModels: ReadModels;
   clock: Clock;
   ids: Ids;

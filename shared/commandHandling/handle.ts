@@ -1,4 +1,5 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
+import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit, type ConflictLimitOptions } from '../eventlog/conflictLimit.ts';
 import type { Actor, CommandContext } from './context.ts';
@@ -6,7 +7,10 @@ import { authorOf, prepareEvents, type Author } from './prepareEvents.ts';
 import type { LoadedStream, TargetStream } from './targetStream.ts';
 import { appendEvents, type AppendedBatch } from '../eventlog/append.ts';
 
-export type HandleContext = Pick<CommandContext, 'store' | 'damaged' | 'clock' | 'ids'>;
+export type HandleContext = Pick<
+  CommandContext,
+  'store' | 'damaged' | 'clock' | 'ids' | 'reserveRead'
+>;
 
 type MaybePromise<Value> = Value | Promise<Value>;
 
@@ -25,9 +29,10 @@ export interface HandleResult<Found> {
 /**
  * Load → decide → append at the revision read; on a conflict, again from the start. The command may
  * depend on the loaded state; undefined decides nothing. Nothing slow belongs in this loop, above
- * all no model call. Errors: Rejection, `stream_damaged`, the error of `limit` under constant
- * conflicts (by default `store_unavailable`), the abort reason, and those of EventStore.append
- * except `stream_conflict`.
+ * all no model call. The memory of a request is reserved as long as it holds what it has loaded.
+ * Errors: Rejection, `stream_damaged`, the error of `limit` under constant conflicts (by default
+ * `store_unavailable`), the abort reason, those of EventStore.append except `stream_conflict`, and
+ * what `reserveRead` throws.
  */
 export async function handleLoaded<
   Command,
@@ -42,7 +47,9 @@ export async function handleLoaded<
 ): Promise<HandleResult<Found>> {
   const conflicts = createConflictLimit(context, stream, limit);
   const source = { ...context, waitLimits: limit };
-  for (let loaded = preloaded ?? (await load(source)); ; loaded = await load(source)) {
+
+  /** After a conflict, resolves with the revision that was loaded. */
+  async function attempt(loaded: Found): Promise<HandleResult<Found> | number> {
     limit.signal?.throwIfAborted();
     const authored = await commandFor(loaded);
     const events = authored ? decider.decide(authored.command, loaded.state) : [];
@@ -53,9 +60,16 @@ export async function handleLoaded<
       return { loaded, appended: await appendEvents(context.store, target, prepared) };
     } catch (error) {
       if (!isTurnlogError(error, 'stream_conflict')) throw error;
-      await conflicts.recordConflict(loaded.head.revision);
+      return loaded.head.revision;
     }
   }
+
+  let result = preloaded && (await attempt(preloaded));
+  while (result === undefined || typeof result === 'number') {
+    if (result !== undefined) await conflicts.recordConflict(result);
+    result = await withReadMemory(source, async () => attempt(await load(source)));
+  }
+  return result;
 }
 
 /**

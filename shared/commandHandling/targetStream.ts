@@ -2,6 +2,7 @@ import type { Decider } from '../domain/decider.ts';
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import { headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
@@ -78,7 +79,7 @@ export const wholeStreamTarget = <Command, State, Event extends DomainEvent>(
 ): TargetStream<Command, State, Event> => ({
   stream,
   decider,
-  load: (source) => loadAll(source, stream, decider),
+  load: (source) => withReadMemory(source, () => loadAll(source, stream, decider)),
 });
 
 /** A stream with a new id: there is nothing to read. */

@@ -2,6 +2,7 @@ import { headOf } from '../eventlog/append.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { isErasure } from '../eventlog/eventTypes.ts';
 import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
+import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { Rejection } from '../domain/rejection.ts';
 import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
@@ -145,7 +146,16 @@ const untilTurn = (actor: Actor | undefined): Promise<void> =>
  * Throws Rejection, `erasure_refused`, `stream_damaged` when the erasure can't be recorded, and
  * errors of the stores.
  */
-export async function recordErasure(
+export const recordErasure = (
+  context: ErasureContext,
+  stream: string,
+  grounds: Grounds,
+  actor?: Actor,
+): Promise<ErasedStream> =>
+  // An erasure that has begun is finished, also without its request.
+  withReadMemory(context, () => beginAndRecord(context, stream, grounds, actor));
+
+async function beginAndRecord(
   context: ErasureContext,
   stream: string,
   grounds: Grounds,
@@ -203,8 +213,9 @@ export async function endErasure(
 ): Promise<void> {
   await untilTurn(actor);
   await context.store.keys.endErasure(stream, key_ids);
+  // The keys are destroyed: the record of that does not wait for memory.
   await recordAudit(
-    context,
+    { ...context, reserveRead: undefined },
     { ...SYSTEM, ...actor, account_id },
     { action: 'erase', subject: stream },
   ).catch((error: unknown) => {

@@ -23,7 +23,7 @@ export const REQUEST_LIMITS = {
      * @beyond 429/503
      */
     waitingRuns: 0.06,
-    /** Pages of sessions being read. */
+    /** Pages of streams that requests read. */
     sessionReads: 0.04,
     /**
      * Memory of sessions being replayed.

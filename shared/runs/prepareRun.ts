@@ -17,7 +17,7 @@ import type { RunsInFlight } from './queueing/runsInFlight.ts';
 import type { PreparedRun, RunInput } from './runRequest.ts';
 
 type PrepareContext = RunSlice<
-  'cachedRows' | 'catalogue' | 'damaged' | 'ids' | 'readModels' | 'store',
+  'cachedRows' | 'catalogue' | 'damaged' | 'ids' | 'readModels' | 'reserveRead' | 'store',
   'sessionCache'
 >;
 
@@ -34,7 +34,7 @@ type SessionOwnership = Readonly<{
  * session as one of the account. Nothing of another account's session is decrypted.
  */
 async function findSessionOwnership(
-  { store, damaged, runState }: PrepareContext,
+  { store, damaged, reserveRead, runState }: PrepareContext,
   accountId: string,
   sessionId: string,
 ): Promise<SessionOwnership | undefined> {
@@ -52,7 +52,7 @@ async function findSessionOwnership(
       const owner = accountIn(event);
       return owner === undefined || owner === accountId;
     });
-  const source = { store: { ...store, readStream }, damaged };
+  const source = { store: { ...store, readStream }, damaged, reserveRead };
   const [first] = await readPage(source, sessionStream(sessionId), beginning).catch(
     (error: unknown) => {
       if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))

@@ -62,7 +62,9 @@ async function resolveAppendConflict(
     limit: NEWS_PAGE,
     maxBytes: LIMITS.store.pageBytes,
   } as const;
-  const news = await readPage(source, sessionStream(run.request.session_id), page);
+  // The run has memory already, and continues without its client.
+  const { store, damaged } = source;
+  const news = await readPage({ store, damaged }, sessionStream(run.request.session_id), page);
   const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
   if (news.some(({ event }) => event.type === 'session.erased.v1'))
     throw sessionErasedError(conflict);

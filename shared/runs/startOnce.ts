@@ -9,6 +9,7 @@ import { createBackoff } from '../lib/time/backoff.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import type { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
+import { createReadReservation, withReadMemory } from '../eventlog/reading/readMemory.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
@@ -20,7 +21,7 @@ import { failedTurn, interruptedTurn, turnFailureError } from '../sessions/turns
 /** Dependencies of waiting for a turn of another attempt. */
 type JoinContext = RecoveryContext &
   VisibilityContext &
-  RunSlice<'instance' | 'limits' | 'onIdempotentReplay', 'turnEndLookups' | 'turnWaits'>;
+  RunSlice<'instance' | 'limits' | 'memory' | 'onIdempotentReplay', 'turnEndLookups' | 'turnWaits'>;
 
 const PAGE = 32;
 const PAUSES = { firstMs: 10, longestMs: 250 };
@@ -122,26 +123,38 @@ export interface StartedRun {
 const EXTRA_WAIT_MS = 30_000;
 
 /** Finds the end of a turn. All attempts that wait for a turn share one search. */
-function findSharedEnd(context: JoinContext, turn: RequestTurn): Promise<RecordedResult> {
+function findSharedEnd(
+  context: JoinContext,
+  account_id: string,
+  turn: RequestTurn,
+): Promise<RecordedResult> {
   const { turnEndLookups } = context.runState;
   const key = `${turn.session_id} ${turn.turn}`;
   const current = turnEndLookups.get(key);
   if (current) return current;
   const until = performance.now() + context.limits.timeoutMs + EXTRA_WAIT_MS;
-  const lookup = waitForRecordedResult(context, turn, until).finally(() =>
+  // The attempt whose search it is may lose its client.
+  const reserveRead = createReadReservation(context.memory, account_id);
+  const lookup = waitForRecordedResult({ ...context, reserveRead }, turn, until).finally(() =>
     turnEndLookups.delete(key),
   );
   turnEndLookups.set(key, lookup);
   return lookup;
 }
 
+/** A turn of another attempt, and the account that waits for it. */
+interface JoinedTurn {
+  account_id: string;
+  turn: RequestTurn;
+}
+
 /** The response for the turn, once reads show its end. */
 async function waitForResult(
   context: JoinContext,
-  turn: RequestTurn,
+  { account_id, turn }: JoinedTurn,
   waitMs = Infinity,
 ): Promise<RunResult> {
-  const end = findSharedEnd(context, turn);
+  const end = findSharedEnd(context, account_id, turn);
   if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw stillRuns(turn);
   const { answer, position } = await end;
   context.onIdempotentReplay?.();
@@ -166,17 +179,18 @@ async function withWaitPermit<Result>(
 
 function joinTurn(context: JoinContext, account_id: string, started: RequestTurn): StartedRun {
   const { session_id, turn, position } = started;
+  const joined = { account_id, turn: started };
   let result: Promise<RunResult> | undefined;
   return {
     session_id,
     turn,
     position,
     resultWithin: (waitMs) =>
-      withWaitPermit(context, account_id, () => waitForResult(context, started, waitMs)),
+      withWaitPermit(context, account_id, () => waitForResult(context, joined, waitMs)),
     get result() {
       context.onIdempotentReplay?.();
       if (!result) {
-        result = waitForResult(context, started);
+        result = waitForResult(context, joined);
         // The caller may await the result later, or never.
         result.catch(() => undefined);
       }
@@ -205,7 +219,7 @@ export async function startOnce(
     }
     const earlier = isFirstAttempt
       ? undefined
-      : await createTurnSearch(context.store, session_id, claim).find();
+      : await withReadMemory(context, createTurnSearch(context.store, session_id, claim).find);
     if (earlier) return joinTurn(context, account_id, earlier);
     if (startingTurns.has(claim.request_id)) continue;
     const starting = start();

@@ -3,6 +3,7 @@ import type { ForkPoint, SessionStartedData } from './events.ts';
 import { newSessionRow } from './projection.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import { readFirstEvent, readPage } from '../eventlog/reading/readWhole.ts';
 import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../eventlog/streams.ts';
@@ -58,7 +59,13 @@ async function readForkPoint(
 }
 
 /** Reads the start data of a fork from the log. Errors: those of forkSession. */
-export async function prepareFork(
+export const prepareFork = (
+  context: CommandContext,
+  actor: Actor,
+  input: ForkInput,
+): Promise<ForkStart> => withReadMemory(context, () => readForkStart(context, actor, input));
+
+async function readForkStart(
   context: CommandContext,
   actor: Actor,
   input: ForkInput,

@@ -18,6 +18,7 @@ import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
 import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
+import { createReadReservation } from '../../../shared/eventlog/reading/readMemory.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
@@ -34,14 +35,21 @@ async function requireAvailable(api: RouteContext, ctx: Context): Promise<void> 
   ctx.state['unavailable'] = false;
 }
 
-/** Connects an operation that writes to its client: disconnects, and the headers of its response. */
-const clientContext = (api: RouteContext, ctx: Context): RouteContext => ({
-  ...api,
-  onClientDisconnect: (abandon) =>
-    onResponseClosed(ctx.res, () => abandon(clientDisconnectError())),
-  onVisibilityTimeout: () => ctx.set('x-turnlog-visible', 'false'),
-  onIdempotentReplay: () => ctx.set('idempotency-replayed', 'true'),
-});
+/**
+ * Connects an operation that writes to its client: disconnects, and the headers of its response. What
+ * it reads of streams is counted for the account.
+ */
+function clientContext(api: RouteContext, ctx: Context, account_id: string): RouteContext {
+  const onClientDisconnect: RouteContext['onClientDisconnect'] = (abandon) =>
+    onResponseClosed(ctx.res, () => abandon(clientDisconnectError()));
+  return {
+    ...api,
+    onClientDisconnect,
+    reserveRead: createReadReservation(api.memory, account_id, onClientDisconnect),
+    onVisibilityTimeout: () => ctx.set('x-turnlog-visible', 'false'),
+    onIdempotentReplay: () => ctx.set('idempotency-replayed', 'true'),
+  };
+}
 
 /** The checks that every request passes before its handler runs. */
 interface RequestPipeline {
@@ -96,7 +104,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
         responsePermit = await api.responseMemory.acquire(account_id, route.bufferBytes, ctx.res);
         await yieldToEventLoop(account_id);
       }
-      const routeContext = route.method === 'get' ? api : clientContext(api, ctx);
+      const routeContext = route.method === 'get' ? api : clientContext(api, ctx, account_id);
       const unclaimed = { actor, params, query, body };
       const request =
         key === undefined

@@ -6,6 +6,7 @@ import { readTranscriptAt } from '../../../shared/sessions/history/sessionAt.ts'
 import { readTranscript } from '../../../shared/sessions/history/transcript.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
 import { responseClosedSignal } from '../http/connection/clientDisconnect.ts';
@@ -181,6 +182,8 @@ const forkSessionRoute = defineRoute({
   body: ForkBody,
   data: Session,
   errors: SHARED_SESSION_ERROR_CODES,
+  // The instruction of its own that a session may have.
+  bufferBytes: LIMITS.http.pageBytes,
   idempotency: {
     prepare: (api, { actor, params, body }) =>
       prepareFork(api, actor, { session_id: params['sessionId']!, ...body }),

@@ -7,6 +7,7 @@ import { decryptTexts } from '../encryption/openTexts.ts';
 import { hasBoxes } from '../encryption/protectedJson.ts';
 import { toDamageError, reportDamage, reportLostKey, type StreamSource } from './reportDamage.ts';
 import { endsWithErasure } from './erasureLookup.ts';
+import { withReadMemory } from './readMemory.ts';
 import type { StreamFlaw } from './streamDamage.ts';
 import { readUntilComplete } from './untilWhole.ts';
 import {
@@ -178,18 +179,20 @@ async function requireLegacy(
 
 /**
  * Reads a page of a stream, oldest first, and requires every event to be present and known. Throws
- * `stream_damaged` (recorded), `release_too_old`, `key_missing`, `store_unavailable`.
+ * `stream_damaged` (recorded), `release_too_old`, `key_missing`, `store_unavailable`, and what
+ * `reserveRead` throws.
  */
-export async function readPage(
+export const readPage = (
   source: StreamSource,
   stream: string,
   options: ReadOptions,
-): Promise<DecodedEvent[]> {
-  const isNewest = options.direction === 'backwards' && options.from === undefined;
-  const read = isNewest ? readNewest : readStored;
-  const events = await read(source, stream, options);
-  return decodeOrReport(source, stream, checkPage({ ...options, events }));
-}
+): Promise<DecodedEvent[]> =>
+  withReadMemory(source, async () => {
+    const isNewest = options.direction === 'backwards' && options.from === undefined;
+    const read = isNewest ? readNewest : readStored;
+    const events = await read(source, stream, options);
+    return decodeOrReport(source, stream, checkPage({ ...options, events }));
+  });
 
 export interface NewStreamEvents {
   /** The events after the known event, oldest first. */

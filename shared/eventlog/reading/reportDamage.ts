@@ -6,6 +6,7 @@ import type { ReadOptions } from '../../ports/eventStore.ts';
 import type { DamagedStreams } from './damagedStreams.ts';
 import type { WaitLimits } from '../../lib/time/sleep.ts';
 import type { ProtectedStore } from '../encryption/protectedStore.ts';
+import type { ReserveRead } from './readMemory.ts';
 import {
   damageFromError,
   damageReason,
@@ -21,6 +22,8 @@ export interface StreamSource {
   damaged: DamagedStreams;
   /** The limits of waits for events that the store does not show yet; none by default. */
   waitLimits?: WaitLimits;
+  /** Reserves the memory of what a request reads; reads of the service itself need none. */
+  reserveRead?: ReserveRead | undefined;
 }
 
 /**

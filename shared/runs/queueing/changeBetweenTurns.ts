@@ -13,7 +13,7 @@ import { authorOf } from '../../commandHandling/prepareEvents.ts';
 import { handleLoaded, type HandleResult } from '../../commandHandling/handle.ts';
 import { interruptIfOrphaned, type RecoveryContext } from '../recovery/interruptTurn.ts';
 import type { RunSlice } from '../context.ts';
-import { withSessionReadPermit, type RunWaitLimits } from './loadSessionForRun.ts';
+import type { RunWaitLimits } from './loadSessionForRun.ts';
 import { sessionBusy } from './sessionQueue.ts';
 import type { SessionCommand } from '../../sessions/decider.ts';
 import {
@@ -27,7 +27,7 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
 
 export type SessionChangeContext = RecoveryContext &
   VisibilityContext &
-  RunSlice<'limits' | 'memory' | 'onClientDisconnect', 'sessionQueue'>;
+  RunSlice<'limits' | 'onClientDisconnect', 'sessionQueue'>;
 
 /** A session and its row, which may show fewer events. */
 interface SessionToChange extends LoadedSession {
@@ -53,10 +53,7 @@ function change(
   const load = async (): Promise<SessionToChange> => {
     const row = await findOwnSession(context, actor.account_id, session_id);
     if (row.status === 'erased') throw sessionErasedError();
-    const loaded = await withSessionReadPermit(context, { actor }, bounds, () =>
-      target.load({ ...context, waitLimits: bounds }),
-    );
-    return { ...loaded, row };
+    return { ...(await target.load({ ...context, waitLimits: bounds })), row };
   };
   const authoredFor = async (session: SessionToChange) => {
     // The stream is damaged, or a node of the cluster lags behind.

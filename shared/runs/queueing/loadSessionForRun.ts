@@ -1,9 +1,8 @@
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { createReadReservation } from '../../eventlog/reading/readMemory.ts';
 import { toDamageError } from '../../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
-import { LIMITS } from '../../limits.ts';
-import { MAX_APPEND_BYTES } from '../../ports/eventStore.ts';
 import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import {
   findMissingEvents,
@@ -81,26 +80,6 @@ async function visibleRevision(
   return (await resolvesWithin(row, ROW_WAIT_MS)) ? (await row)?.revision : undefined;
 }
 
-/** The most bytes of a page of events: the last event may exceed the limit. */
-const SESSION_PAGE_BYTES = LIMITS.store.pageBytes + MAX_APPEND_BYTES;
-
-/** Reads a session after reserving the memory of a page, which accounts get in turn. */
-export async function withSessionReadPermit<Result>(
-  { memory }: Pick<SessionReadContext, 'memory'>,
-  { actor: { account_id } }: Pick<RequestedSession, 'actor'>,
-  { until, signal }: RunWaitLimits,
-  read: () => Promise<Result>,
-): Promise<Result> {
-  const request = { account_id, purpose: 'sessionReads', bytes: SESSION_PAGE_BYTES } as const;
-  const waitMs = Math.max(0, until - performance.now());
-  const permit = memory.tryReserve(request) ?? (await memory.reserve(request, { waitMs, signal }));
-  try {
-    return await read();
-  } finally {
-    permit.release();
-  }
-}
-
 /** The session that a run continues. */
 export interface SessionForRun extends LoadedSession {
   /** The summary, if it fits the prompt. */
@@ -120,29 +99,33 @@ export async function loadSessionForRun(
   const { store, damaged, budget, runState } = context;
   const tokensAfter = async (summary: Summary | undefined): Promise<number | undefined> =>
     summary && tokensBesideSummary(budget, tokens, request, summary);
+  // Runs of replays, too, which no request waits for.
+  const reserveRead = createReadReservation(context.memory, request.actor.account_id);
   const load = (): Promise<LoadedSession> =>
-    withSessionReadPermit(context, request, bounds, () =>
-      loadCachedSession(
-        {
-          store,
-          damaged,
-          waitLimits: bounds,
-          memory: runState.sessionCache,
-          setOrigins: bounds.setOrigins,
-        },
-        session_id,
-        async (turns, summary) => {
-          bounds.signal.throwIfAborted();
-          bounds.reserve(turns);
-          if (replayed) {
-            const shown = turns.filter(({ turn }) => turn >= replayed.from_turn);
-            if (bytesOfTurns(shown) > limits.bytes) throw promptTooLargeError(limits.bytes);
-            return shown;
-          }
-          const left = { ...limits, tokens: (await tokensAfter(summary)) ?? tokens };
-          return newestTurnsThatFit(budget, left, request, turns);
-        },
-      ),
+    reserveRead(
+      () =>
+        loadCachedSession(
+          {
+            store,
+            damaged,
+            waitLimits: bounds,
+            memory: runState.sessionCache,
+            setOrigins: bounds.setOrigins,
+          },
+          session_id,
+          async (turns, summary) => {
+            bounds.signal.throwIfAborted();
+            bounds.reserve(turns);
+            if (replayed) {
+              const shown = turns.filter(({ turn }) => turn >= replayed.from_turn);
+              if (bytesOfTurns(shown) > limits.bytes) throw promptTooLargeError(limits.bytes);
+              return shown;
+            }
+            const left = { ...limits, tokens: (await tokensAfter(summary)) ?? tokens };
+            return newestTurnsThatFit(budget, left, request, turns);
+          },
+        ),
+      bounds,
     );
   const revisionOfRow = runState.sessionCache.has(session_id)
     ? undefined

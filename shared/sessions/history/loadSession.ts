@@ -6,6 +6,7 @@ import { createBackwardTurns, oldestTurnIn } from './backwardTurns.ts';
 import { createBackwardReader } from './readBackwards.ts';
 import { headOf, NO_STREAM } from '../../eventlog/append.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
+import { withReadMemory } from '../../eventlog/reading/readMemory.ts';
 import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream, streamId } from '../../eventlog/streams.ts';
@@ -232,7 +233,7 @@ export const sessionTarget = (
 ): TargetStream<SessionCommand, SessionState, SessionEvent, LoadedSession> => ({
   stream: sessionStream(sessionId),
   decider: session,
-  load: (source) => loadSession(source, sessionId),
+  load: (source) => withReadMemory(source, () => loadSession(source, sessionId)),
 });
 
 /** True for a turn that the summary does not replace. */

@@ -1,6 +1,7 @@
 import { isOwnStream } from '../../eventlog/reading/streamOwner.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { withReadMemory } from '../../eventlog/reading/readMemory.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { isIdOf, sessionStream } from '../../eventlog/streams.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
@@ -77,7 +78,10 @@ const turnRowFrom = (events: readonly DecodedEvent[]): TurnRow =>
  * `session_erased`, `origin_erased`, `stream_damaged`, `release_too_old`, `key_missing`,
  * `store_unavailable`.
  */
-export async function readTurn(source: TurnSource, lookup: TurnLookup): Promise<TurnRow> {
+export const readTurn = (source: TurnSource, lookup: TurnLookup): Promise<TurnRow> =>
+  withReadMemory(source, () => findTurn(source, lookup));
+
+async function findTurn(source: TurnSource, lookup: TurnLookup): Promise<TurnRow> {
   const { account_id, session_id, turn } = lookup;
   // Before anything is read of a session that may be another account's.
   await requireSessionOwner(source, account_id, session_id);
@@ -100,7 +104,7 @@ export async function readTurn(source: TurnSource, lookup: TurnLookup): Promise<
     const beginning = first === 0 ? page[0] : undefined;
     const recorder = beginning && (await findRecordingSession(source, beginning, turn));
     if (recorder)
-      return readTurn(source, { ...lookup, session_id: recorder }).catch((error: unknown) => {
+      return findTurn(source, { ...lookup, session_id: recorder }).catch((error: unknown) => {
         throw asOriginErased(error);
       });
     const visibleTurn = events.length === 0 ? await findVisibleTurn(source, lookup) : undefined;

@@ -1,7 +1,11 @@
+import { randomUUID } from 'node:crypto';
 import type { Agent } from 'node:http';
 import type { Battle, Call } from '../attack.ts';
 
 const CLIENTS = 8;
+const LOADERS = 300;
+/** As large as an instruction, an input and a name may be. */
+const [INSTRUCTION, INPUT, NAME] = [87_000, 174_000, 256].map((count) => '\u6f22'.repeat(count));
 
 /** The id in the answer to a creation. */
 async function create(
@@ -38,4 +42,37 @@ export async function changeAgain(battle: Battle): Promise<void> {
     const body = JSON.stringify(change(turn, client)[at]);
     return call({ method: 'PATCH', path: paths[at]!, body, agent });
   });
+}
+
+/**
+ * Commands that read a large session, agent or account, and record next to nothing, over many
+ * connections. Their requests and responses are small.
+ */
+export async function loadStreams(battle: Battle): Promise<void> {
+  const { call, clients } = battle;
+  const large = { name: 'A', instruction: INSTRUCTION, model: 'echo' };
+  const agents = { path: '/v1/agents', body: JSON.stringify(large) };
+  const path = `/v1/agents/${await create(battle, agents, 'agent_id')}`;
+  const runs = { path: `${path}/run`, body: JSON.stringify({ input: 'hi' }) };
+  const session_id = await create(battle, runs, 'session_id');
+  const body = JSON.stringify({ session_id, input: INPUT });
+  await call({ method: 'POST', path: runs.path, body });
+  const session = `/v1/sessions/${session_id}`;
+  const cancel = (): Call => ({ method: 'POST', path: `${session}/cancel` });
+  const commands: readonly (() => Call)[] = [
+    cancel,
+    cancel,
+    () => ({ ...cancel(), headers: { 'idempotency-key': randomUUID() } }),
+    () => ({ method: 'POST', path: `${session}/fork`, body: '{"at_turn":999999}' }),
+    () => ({ method: 'DELETE', path, headers: { 'if-match': '"none"' } }),
+    () => ({
+      method: 'POST',
+      path: '/v1/keys',
+      headers: { 'idempotency-key': randomUUID() },
+      body: JSON.stringify({ name: NAME, scopes: ['events:read'] }),
+    }),
+  ];
+  await clients(LOADERS, (agent, client, turn) =>
+    call({ ...commands[(client + turn) % commands.length]!(), agent }),
+  );
 }

@@ -1,6 +1,6 @@
 import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
-import { changeAgain } from './changes.ts';
+import { changeAgain, loadStreams } from './changes.ts';
 import { holdConnections } from './connections.ts';
 import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
@@ -147,6 +147,11 @@ const attacks = {
     attack: changeAgain,
     meets: ['200'],
     service: { WEBHOOKS_ALLOW_PRIVATE: 'true' },
+  },
+  cancels: {
+    what: 'many connections that cancel, fork, delete and create keys, and change nothing',
+    attack: loadStreams,
+    meets: ['200', '400 invalid_request', '409 key_limit_reached', '412 precondition_failed'],
   },
   storage: {
     what: 'agents and recorded reads that fill the disk',

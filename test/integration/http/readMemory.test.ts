@@ -1,0 +1,92 @@
+/** Every command that reads a stream waits for memory first. */
+import { afterAll, afterEach, beforeAll, expect, test } from '@jest/globals';
+import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
+import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
+import { registeredResources } from '../../../shared/lib/concurrency/resources.ts';
+import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
+import { eventually } from '../../support/processes/operator.ts';
+
+let service: TestService;
+let agent: string;
+let session: string;
+let webhook: string;
+let held: Permit | undefined;
+
+const reads = (): FairSemaphore =>
+  registeredResources().find(([name]) => name === 'memory_session_reads')![1] as FairSemaphore;
+
+beforeAll(async () => {
+  service = await startTestService({ text: 'Hello.' }, { WEBHOOKS_ALLOW_PRIVATE: 'true' });
+  agent = await service.createAgent();
+  session = (await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).body.data.session_id;
+  webhook = (await service.post('/v1/webhooks', { url: 'http://127.0.0.1:9/' })).body.data
+    .webhook_id;
+});
+afterAll(() => service.close());
+afterEach(() => held?.release());
+
+/** Another account holds all of it, also what the session cache could lend. */
+const holdAll = (): Permit =>
+  (held = reads().forceAcquire({ account_id: 'other', bytes: 10 * reads().usage().bytes.limit }));
+
+const keyed = (key: string) => ({ 'idempotency-key': key });
+const post = (path: string, body: unknown = '', headers = {}) => service.post(path, body, headers);
+const COMMANDS: readonly (readonly [string, number, () => Promise<Reply>])[] = [
+  ['a cancellation', 200, () => post(`/v1/sessions/${session}/cancel`)],
+  ['a keyed cancellation', 200, () => post(`/v1/sessions/${session}/cancel`, '', keyed('a'))],
+  ['a fork', 200, () => post(`/v1/sessions/${session}/fork`, { at_turn: 1 })],
+  ['a title', 200, () => service.send('PATCH', `/v1/sessions/${session}`, { title: 'x' })],
+  ['a new key', 200, () => post('/v1/keys', { name: 'x', scopes: ['agents:read'] })],
+  [
+    'a keyed new key',
+    200,
+    () => post('/v1/keys', { name: 'x', scopes: ['agents:read'] }, keyed('b')),
+  ],
+  [
+    'a change of a webhook',
+    200,
+    () => service.send('PATCH', `/v1/webhooks/${webhook}`, { enabled: false }),
+  ],
+  ['a change of an agent', 200, () => service.send('PATCH', `/v1/agents/${agent}`, { name: 'x' })],
+  [
+    'a run of a known session',
+    200,
+    () => post(`/v1/agents/${agent}/run`, { input: 'x', session_id: session }),
+  ],
+  ['a keyed run', 200, () => post(`/v1/agents/${agent}/run`, { input: 'x' }, keyed('c'))],
+  ['the same run again', 200, () => post(`/v1/agents/${agent}/run`, { input: 'x' }, keyed('c'))],
+  ['an erasure of a session', 200, () => service.send('DELETE', `/v1/sessions/${session}`, '')],
+  [
+    'a refused deletion',
+    412,
+    () => service.send('DELETE', `/v1/agents/${agent}`, '', { 'if-match': '"none"' }),
+  ],
+  ['a deletion', 200, () => service.send('DELETE', `/v1/agents/${agent}`, '')],
+  ['an erasure of an agent', 200, () => post(`/v1/agents/${agent}/erase`)],
+];
+
+test.each(COMMANDS)('%s reads within reserved memory', async (_what, status, send) => {
+  const permit = holdAll();
+  let isAnswered = false;
+  const answer = send().finally(() => (isAnswered = true));
+  const waiting = async (): Promise<number> => reads().usage().waiting;
+  expect(await eventually(waiting, (count) => count > 0 || isAnswered)).toBe(1);
+  expect(isAnswered).toBe(false);
+  permit.release();
+  expect((await answer).status).toBe(status);
+  expect(reads().usage()).toMatchObject({ waiting: 0, bytes: { used: 0 } });
+});
+
+test('a client that leaves waits no longer', async () => {
+  holdAll();
+  const leaving = new AbortController();
+  const url = `${service.url}/v1/keys`;
+  const body = JSON.stringify({ name: 'x', scopes: ['agents:read'] });
+  const headers = { 'content-type': 'application/json', 'x-api-key': service.key };
+  const sent = fetch(url, { method: 'POST', headers, body, signal: leaving.signal });
+  const waiting = async (): Promise<number> => reads().usage().waiting;
+  await eventually(waiting, (count) => count === 1);
+  leaving.abort();
+  await expect(sent).rejects.toThrow();
+  await eventually(waiting, (count) => count === 0);
+});
