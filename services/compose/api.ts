@@ -7,6 +7,7 @@ import { createOpenTurnCloser } from '../../shared/runs/recovery/openTurnCloser.
 import { createOpenTurnQueue } from '../../shared/runs/recovery/openTurnQueue.ts';
 import { createAdmissionControl } from '../../shared/runs/queueing/admissionControl.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
+import { REMEMBERED_SEARCHES } from '../../shared/runs/turnSearch.ts';
 import { createLiveTurns } from '../../shared/runs/live/liveTurns.ts';
 import { cachedSessionChars } from '../../shared/runs/queueing/sessionCache.ts';
 import { createMirroredTurns } from '../../shared/runs/live/mirrorTurns.ts';
@@ -112,6 +113,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       openTurnQueue: createOpenTurnQueue(),
       startingTurns: new Map(),
       turnEndLookups: new Map(),
+      turnSearches: new LRUCache(entriesUpTo(REMEMBERED_SEARCHES)),
     },
     budget: {
       counter: opened.use(createTokenCounter()),
