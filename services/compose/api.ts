@@ -7,6 +7,7 @@ import { createOpenTurnCloser } from '../../shared/runs/recovery/openTurnCloser.
 import { createOpenTurnQueue } from '../../shared/runs/recovery/openTurnQueue.ts';
 import { createAdmissionControl } from '../../shared/runs/queueing/admissionControl.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
+import { REMEMBERED_SEARCHES } from '../../shared/runs/turnSearch.ts';
 import { createLiveTurns } from '../../shared/runs/live/liveTurns.ts';
 import { cachedSessionChars, originIds } from '../../shared/runs/queueing/sessionCache.ts';
 import { createMirroredTurns } from '../../shared/runs/live/mirrorTurns.ts';
@@ -114,6 +115,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       openTurnQueue: createOpenTurnQueue(),
       startingTurns: new Map(),
       turnEndLookups: new Map(),
+      turnSearches: new LRUCache(entriesUpTo(REMEMBERED_SEARCHES)),
     },
     budget: {
       counter: opened.use(createTokenCounter()),

@@ -15,6 +15,8 @@ const unnamedKeysOf = (stream: string): string[] =>
 export interface OwnKeys {
   /** Reads the ciphertexts of events. Throws `store_unavailable`. */
   add(events: readonly { data: string }[]): Promise<void>;
+  /** Reads the states of keys that an earlier read has found. Throws `store_unavailable`. */
+  examine(ids: readonly string[]): Promise<void>;
   /**
    * The keys of the stream: those that decrypt one of its texts, and those that are destroyed or
    * lost, which an erasure only records as destroyed.
@@ -78,6 +80,7 @@ export function createOwnKeys(keys: Pick<Keyring, 'examine'>, stream: string): O
     live,
     lost,
     doubtful,
+    examine,
     async add(events) {
       const ids = new Set(unnamed);
       for (const { data } of events) forEachBox(data, (box) => void ids.add(keyIdOf(box)));

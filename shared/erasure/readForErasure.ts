@@ -1,7 +1,12 @@
+import { LRUCache } from 'lru-cache';
 import { belongsIn, isErasure, type DomainEvent } from '../eventlog/eventTypes.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { headOf, NO_STREAM } from '../eventlog/append.ts';
+import { accountIn } from '../eventlog/reading/streamOwner.ts';
+import { createPause, type Pause } from '../lib/concurrency/yieldToEventLoop.ts';
+import { entriesUpTo } from '../lib/memory/entriesUpTo.ts';
+import { recordedHash } from '../transparency/proof/nameChange.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
@@ -37,16 +42,35 @@ export interface ErasureFindings {
   keys: OwnKeys;
   /** The last readable event, if any. */
   last: RecordedEvent | undefined;
-  /** The last readable event that an erasure does not append. */
+  /**
+   * The last readable event that an erasure does not append; undefined for a complete erasure,
+   * whose events are not read again.
+   */
   activity: RecordedEvent | undefined;
   /** A clause about the unreadable part of the stream; undefined when everything was readable. */
   flaw: string | undefined;
-  /** The state after the readable events. */
+  /** The state after the events that were read. */
   folded: unknown;
 }
 export type LoadedForErasure = LoadedStream<ErasureFindings>;
 
-const PAGE = 500;
+/** Erased streams whose keys are held in memory; others are read again. */
+const REMEMBERED_ERASURES = 2_000;
+
+interface CompleteErasure {
+  /** The event that records it. */
+  last: RecordedEvent;
+  /** All keys of the stream. */
+  key_ids: readonly string[];
+}
+
+/**
+ * The erased streams that were read as a whole, by name and hash of their erasure. The event itself
+ * does not tell whether it names all keys.
+ */
+const completeErasures = new LRUCache<string, CompleteErasure>(entriesUpTo(REMEMBERED_ERASURES));
+
+const erasureKey = (stream: string, hash: string): string => `${stream} ${hash}`;
 
 /** Decodes an event without its texts. The folded state does not depend on them. */
 function decodeWithoutTexts(stored: StoredEvent): { recorded: RecordedEvent; event?: DomainEvent } {
@@ -77,11 +101,12 @@ function follow(loaded: LoadedForErasure, stored: StoredEvent): void {
 
 type Read = Pick<StreamSource['store'], 'readStream'>;
 
-const PAGES = { limit: PAGE, maxBytes: LIMITS.store.pageBytes } as const;
+const PAGES = { limit: 100, maxBytes: LIMITS.store.pageBytes } as const;
 
 /** Reads forward from the current head. */
-async function readOn(store: Read, loaded: LoadedForErasure): Promise<void> {
+async function readOn(store: Read, loaded: LoadedForErasure, pause: Pause): Promise<void> {
   for (;;) {
+    await pause();
     const from = loaded.head.revision + 1;
     const options = { ...PAGES, direction: 'forwards', from } as const;
     const page = await store.readStream(loaded.state.stream, options);
@@ -92,10 +117,15 @@ async function readOn(store: Read, loaded: LoadedForErasure): Promise<void> {
 }
 
 /** One page backwards from a revision, or from the end; empty if the store reports damage. */
-const pageBack = (store: Read, stream: string, from: number | undefined): Promise<StoredEvent[]> =>
+const pageBack = (
+  store: Read,
+  stream: string,
+  { from, limit = PAGES.limit }: { from?: number; limit?: number } = {},
+): Promise<StoredEvent[]> =>
   store
     .readStream(stream, {
       ...PAGES,
+      limit,
       direction: 'backwards',
       ...(from !== undefined && { from }),
     })
@@ -108,26 +138,55 @@ const pageBack = (store: Read, stream: string, from: number | undefined): Promis
  * Reads a stream backwards from its end as far as possible, when the store can't read on from its
  * beginning.
  */
-async function readBack(store: Read, loaded: LoadedForErasure): Promise<void> {
+async function readBack(store: Read, loaded: LoadedForErasure, pause: Pause): Promise<void> {
   const { state } = loaded;
   const knownRevision = loaded.head.revision;
-  let page = await pageBack(store, state.stream, undefined);
+  let page = await pageBack(store, state.stream);
   if (page[0]) follow(loaded, page[0]);
   while (page.length > 0) {
     await state.keys.add(page);
+    await pause();
     const from = page.at(-1)!.revision - 1;
-    page = from > knownRevision ? await pageBack(store, state.stream, from) : [];
+    page = from > knownRevision ? await pageBack(store, state.stream, { from }) : [];
   }
 }
 
+/**
+ * Takes the findings of an earlier read of the whole stream, if the stream ends with the same
+ * erasure and none of its keys exists. Returns false for any other stream.
+ */
+async function recallErasure(loaded: LoadedForErasure, end: StoredEvent): Promise<boolean> {
+  const { state } = loaded;
+  const known = completeErasures.get(erasureKey(state.stream, recordedHash(end)));
+  if (!known) return false;
+  await state.keys.examine(known.key_ids);
+  // Keys that exist: the stream's texts tell whether they are its own.
+  if (state.keys.doubtful.size > 0) return false;
+  state.last = known.last;
+  loaded.head = headOf(known.last);
+  return true;
+}
+
+function rememberErasure({ stream, last, flaw, keys }: ErasureFindings): void {
+  if (!last || !isErasure(last.type) || flaw !== undefined || keys.doubtful.size > 0) return;
+  // The policies of an erased account are taken from its events.
+  if (streamKind(stream) === 'account') return;
+  completeErasures.set(erasureKey(stream, last.metadata.hash), { last, key_ids: [...keys.own] });
+}
+
 async function read(store: Read, loaded: LoadedForErasure): Promise<void> {
+  const { state } = loaded;
+  const [end] = await pageBack(store, state.stream, { limit: 1 });
+  if (end && (await recallErasure(loaded, end))) return;
+  const pause = createPause(() => (end && accountIn(end)) ?? state.stream);
   try {
-    await readOn(store, loaded);
+    await readOn(store, loaded, pause);
   } catch (error) {
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
-    loaded.state.flaw ??= damageReason(loaded.state.stream, error);
-    await readBack(store, loaded);
+    state.flaw ??= damageReason(state.stream, error);
+    await readBack(store, loaded, pause);
   }
+  rememberErasure(state);
 }
 
 /** Erases a stream once, whether it is damaged or not. */

@@ -19,10 +19,15 @@ export const REPLAY_LIMITS = {
      * @beyond 503 `overloaded`
      */
     runningOfAll: 100,
+    /**
+     * Replays of replays.
+     * @beyond failed
+     */
+    depth: 16,
     /** Concurrent sessions per replay. */
     concurrency: 4,
     /**
-     * Concurrent turns of all replays; accounts take turns.
+     * Concurrent turns of all replays.
      * @beyond waits
      */
     turns: 4,
@@ -44,7 +49,7 @@ export const REPLAY_LIMITS = {
     firstPauseMs: 500,
     longestPauseMs: 60 * SECOND_MS,
     /**
-     * Attempts of a timed-out or interrupted turn.
+     * Attempts of timed-out or interrupted turns.
      * @beyond failed
      */
     tries: 3,
@@ -65,19 +70,18 @@ export const REPLAY_LIMITS = {
     /** Turns per response. Their texts are read, and compared if they differ. */
     pageTurns: 100,
     /**
-     * Characters of an output that is compared. Longer outputs are only reported as
-     * different.
+     * Characters of a compared output. Longer outputs are only reported as different.
      * @beyond `too_long`
      */
     diffChars: 64 * KIB,
     /**
-     * Time of a comparison (and 4,000 different words).
+     * Time of a comparison (4,000 different words).
      * @beyond `too_different`
      */
     diffMs: SECOND_MS,
     diffEdits: 4_000,
     /**
-     * Longest wait for earlier comparisons.
+     * Wait for earlier comparisons.
      * @beyond 503 `overloaded`
      */
     diffWaitMs: 15 * SECOND_MS,

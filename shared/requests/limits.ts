@@ -26,7 +26,7 @@ export const REQUEST_LIMITS = {
     /** Pages of streams that requests read. */
     sessionReads: 0.04,
     /**
-     * Memory of sessions being replayed.
+     * Sessions being replayed.
      * @beyond waits
      */
     replays: 0.04,

@@ -63,6 +63,8 @@ export interface RunState {
   startingTurns: Map<string, Promise<void>>;
   /** For each turn, the wait for its end that all attempts of its request share. */
   turnEndLookups: Map<string, Promise<RecordedResult>>;
+  /** By session and request: the revision up to which the session holds no turn of the request. */
+  turnSearches: LRUCache<string, { scannedTo: number }>;
 }
 
 /** This process as an owner of turns. */

@@ -204,7 +204,7 @@ function joinTurn(context: JoinContext, account_id: string, started: RequestTurn
  * attempts start turns one at a time. Across processes, the session's stream accepts only one.
  */
 export async function startOnce(
-  context: JoinContext & RunSlice<'store', 'startingTurns'>,
+  context: JoinContext & RunSlice<'store', 'startingTurns' | 'turnSearches'>,
   { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
   start: () => Promise<StartedRun>,
 ): Promise<StartedRun> {
@@ -219,7 +219,10 @@ export async function startOnce(
     }
     const earlier = isFirstAttempt
       ? undefined
-      : await withReadMemory(context, createTurnSearch(context.store, session_id, claim).find);
+      : await withReadMemory(
+          context,
+          createTurnSearch(context, { account_id, session_id, claim }).find,
+        );
     if (earlier) return joinTurn(context, account_id, earlier);
     if (startingTurns.has(claim.request_id)) continue;
     const starting = start();

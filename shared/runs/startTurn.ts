@@ -33,7 +33,7 @@ import { appendEvents } from '../eventlog/append.ts';
 
 type StartTurnContext = CompactionContext &
   RecoveryContext &
-  RunSlice<'cachedRows' | 'instance', 'liveTurns' | 'openTurnQueue'>;
+  RunSlice<'cachedRows' | 'instance', 'liveTurns' | 'openTurnQueue' | 'turnSearches'>;
 
 /** The settings and the session for the start of a turn. */
 interface TurnStart {
@@ -174,7 +174,8 @@ export async function startTurn(
   });
 
   let compactionTried = false;
-  const search = claim && createTurnSearch(context.store, session_id, claim);
+  const { account_id } = request.actor;
+  const search = claim && createTurnSearch(context, { account_id, session_id, claim });
 
   /**
    * `turn_open` while another run holds the session; `reload` if the session must be loaded again.
@@ -204,7 +205,6 @@ export async function startTurn(
       throw unauthorizedError();
     try {
       const run = await appendTurnStarted(context, request, { settings, loaded });
-      const { account_id } = request.actor;
       const subject = { account_id, session_id, turn: run.state.turn };
       const live = context.runState.liveTurns.begin(
         subject,

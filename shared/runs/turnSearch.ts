@@ -5,8 +5,11 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
-import type { EventStore, Position, StoredEvent } from '../ports/eventStore.ts';
+import { isFull } from '../eventlog/reading/wholeStream.ts';
+import { createPause } from '../lib/concurrency/yieldToEventLoop.ts';
+import type { Position, StoredEvent } from '../ports/eventStore.ts';
 import type { Claim } from '../requests/idempotency.ts';
+import type { RunSlice } from './context.ts';
 
 /** A turn that an earlier attempt of a request started, and the revision of its start. */
 export interface RequestTurn {
@@ -30,7 +33,10 @@ export class TurnAlreadyStarted extends Error {
   }
 }
 
-const PAGE = 64;
+/** Requests whose progress is held in memory; the streams of others are searched again. */
+export const REMEMBERED_SEARCHES = 5_000;
+
+const PAGE = { limit: 64, maxBytes: LIMITS.store.pageBytes } as const;
 /** Follower nodes of a cluster show events with a delay. */
 const POLL_MS = 50;
 
@@ -61,38 +67,43 @@ export interface TurnSearch {
   requireNone(upTo: number, bounds: WaitLimits): Promise<void>;
 }
 
-/** Searches from the revision that the first attempt reserved. Decrypts no texts. */
+/**
+ * Searches from the revision that the first attempt reserved, or from where the last search for the
+ * same request ended. Decrypts no texts.
+ */
 export function createTurnSearch(
-  store: Pick<EventStore, 'readStream'>,
-  session_id: string,
-  claim: Claim,
+  { store, runState: { turnSearches } }: RunSlice<'store', 'turnSearches'>,
+  { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
 ): TurnSearch {
-  let scannedTo = claim.reserved.revision ?? -1;
+  const key = `${session_id} ${claim.request_id}`;
+  let progress = { scannedTo: claim.reserved.revision ?? -1 };
 
   async function find(): Promise<RequestTurn | undefined> {
+    // Searches for the same request advance together.
+    progress = turnSearches.get(key) ?? progress;
+    turnSearches.set(key, progress);
+    const pause = createPause(() => account_id);
     for (;;) {
-      const page = await store.readStream(sessionStream(session_id), {
-        direction: 'forwards',
-        from: scannedTo + 1,
-        limit: PAGE,
-        maxBytes: LIMITS.store.pageBytes,
-      });
+      await pause();
+      const from = progress.scannedTo + 1;
+      const options = { ...PAGE, direction: 'forwards', from } as const;
+      const page = await store.readStream(sessionStream(session_id), options);
       for (const stored of page) {
         const turn = turnStartedFor(claim, stored);
         if (turn) return { session_id, ...turn };
-        scannedTo = stored.revision;
+        progress.scannedTo = Math.max(progress.scannedTo, stored.revision);
       }
-      if (page.length === 0) return undefined;
+      if (!isFull({ ...PAGE, events: page })) return undefined;
     }
   }
 
   return {
     find,
     async requireNone(upTo, { until = Infinity, signal }) {
-      while (scannedTo < upTo) {
+      while (progress.scannedTo < upTo) {
         const turn = await find();
         if (turn) throw new TurnAlreadyStarted(turn);
-        if (scannedTo >= upTo) return;
+        if (progress.scannedTo >= upTo) return;
         if (performance.now() + POLL_MS > until)
           throw storeUnavailableError('The store does not show all of the session yet.');
         await sleep(POLL_MS, signal);

@@ -101,6 +101,9 @@ async function decodeSlice(
   return decoded;
 }
 
+/** The text whose processing takes as long as the rest of the work on an event. */
+const CHARS_PER_EVENT = 512;
+
 /** Decodes events, yielding to the event loop after those that reach the size of a slice. */
 async function decodeInSlices(
   source: StreamSource,
@@ -112,7 +115,7 @@ async function decodeInSlices(
   let chars = 0;
   for (const event of events) {
     slice.push(event);
-    chars += event.data.length;
+    chars += event.data.length + CHARS_PER_EVENT;
     if (chars < SLICE_BYTES) continue;
     decoded.push(...(await decodeSlice(source, stream, slice)));
     [slice, chars] = [[], 0];

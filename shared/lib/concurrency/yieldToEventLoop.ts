@@ -4,7 +4,7 @@ import { registerResource } from './resources.ts';
 /** The approximate amount of text processed between two yields. */
 export const SLICE_BYTES = 64 * 1_024;
 
-/** The time after which `mapInSlices` yields, in milliseconds. */
+/** The time of work after which `createPause` yields, in milliseconds. */
 const SLICE_MS = 5;
 
 /** Waiting tasks by account; the account whose turn it is comes first. */
@@ -64,6 +64,21 @@ export async function yieldForText(accountId: string, chars: number): Promise<vo
   if (chars > SLICE_BYTES) await yieldToEventLoop(accountId);
 }
 
+/** Yields to the event loop if some milliseconds have passed since it last did. */
+export type Pause = () => Promise<void> | undefined;
+
+/**
+ * For loops whose awaits may never wait, such as those over reads of an embedded log: call the
+ * function before each part of the work. `accountOf` is only called when it yields.
+ */
+export function createPause(accountOf: () => string): Pause {
+  let began = performance.now();
+  return () =>
+    performance.now() - began < SLICE_MS
+      ? undefined
+      : yieldToEventLoop(accountOf()).then(() => void (began = performance.now()));
+}
+
 /** Maps items in order, and yields to the event loop after every few milliseconds of work. */
 export async function mapInSlices<Item, Result>(
   accountId: string,
@@ -71,12 +86,10 @@ export async function mapInSlices<Item, Result>(
   map: (item: Item) => Result,
 ): Promise<Result[]> {
   const results: Result[] = [];
-  let began = performance.now();
+  const pause = createPause(() => accountId);
   for (const item of items) {
-    if (performance.now() - began >= SLICE_MS) {
-      await yieldToEventLoop(accountId);
-      began = performance.now();
-    }
+    const pausing = pause();
+    if (pausing) await pausing;
     results.push(map(item));
   }
   return results;

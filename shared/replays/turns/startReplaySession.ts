@@ -4,6 +4,8 @@ import { isRejection } from '../../domain/rejection.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
+import { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { LIMITS } from '../../limits.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { Actor } from '../../commandHandling/context.ts';
 import { handle, type HandleContext } from '../../commandHandling/handle.ts';
@@ -24,21 +26,38 @@ export async function readSessionStart(
 }
 
 /**
- * Throws `session_erased` if the recorded session is erased. It is checked after the start, because
- * an erasure only covers replay sessions that have started. The recorded session may itself belong
- * to a replay. Its texts then come from the first session of that chain, so the whole chain is
- * checked.
+ * The recorded session and, if it belongs to a replay itself, the sessions that were replayed before
+ * it: its texts come from the first session of that chain.
  */
-async function requireUnerased(source: StreamSource, sessionId: string): Promise<void> {
-  const newest = { direction: 'backwards', limit: 1 } as const;
+async function readReplayed(source: StreamSource, sessionId: string): Promise<string[]> {
+  const chain: string[] = [];
   for (let id: string | undefined = sessionId; id !== undefined;) {
-    const stream = sessionStream(id);
-    const [last] = await readPage(source, stream, newest);
-    if (last?.event.type === 'session.erased.v1') throw sessionErasedError();
-    const { event } = await readFirstEvent(source, stream);
+    chain.push(id);
+    // A judge's session may follow the longest chain of replays.
+    if (chain.length > LIMITS.replays.depth + 1) return chain;
+    const { event } = await readFirstEvent(source, sessionStream(id));
     id = event.type === 'session.started.v1' ? event.data.replay?.session_id : undefined;
   }
+  return chain;
 }
+
+/**
+ * Throws `session_erased` if one of the sessions is erased. It is checked after the start, because
+ * an erasure only covers replay sessions that have started.
+ */
+async function requireUnerased(source: StreamSource, sessionIds: readonly string[]): Promise<void> {
+  const newest = { direction: 'backwards', limit: 1 } as const;
+  for (const id of sessionIds) {
+    const [last] = await readPage(source, sessionStream(id), newest);
+    if (last?.event.type === 'session.erased.v1') throw sessionErasedError();
+  }
+}
+
+const tooDeepError = (): TurnlogError =>
+  new TurnlogError(
+    'invalid_request',
+    `The session was made by ${LIMITS.replays.depth} replays, one of the other: it can't be replayed.`,
+  );
 
 /** Starts a session of a replay, unless it exists. */
 export async function beginReplaySession(
@@ -47,6 +66,9 @@ export async function beginReplaySession(
   sessionId: string,
   start: SessionStartedData & Required<Pick<SessionStartedData, 'replay'>>,
 ): Promise<void> {
+  const { session_id, role } = start.replay;
+  const replayed = await readReplayed(context, session_id);
+  if (role === 'replay' && replayed.length > LIMITS.replays.depth) throw tooDeepError();
   const stream = sessionStream(sessionId);
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [first] = await readPage(context, stream, beginning);
@@ -56,5 +78,5 @@ export async function beginReplaySession(
   } catch (error) {
     if (!isRejection(error, 'session_exists')) throw error;
   }
-  await requireUnerased(context, start.replay.session_id);
+  await requireUnerased(context, replayed);
 }

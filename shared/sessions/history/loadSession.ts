@@ -103,10 +103,6 @@ export function findMissingEvents(
 /** Selects the newest completed turns (oldest first) that fit into the prompt with the summary. */
 export type SelectTurns = (turns: Turn[], summary: Summary | undefined) => Promise<Turn[]>;
 
-/** True for an event before which no turn is open, and which names the last turn. */
-const namesEndedTurn = ({ event }: KeptEvent): boolean =>
-  'last_turn' in event.data && event.data.last_turn !== undefined;
-
 /**
  * Tells for events of a session, newest first, whether a run needs them: those of completed turns,
  * and how the last turn ended. There may be any number of others, of any size, between two turns.
@@ -203,7 +199,7 @@ export async function loadSession(
     const isEnough =
       whole ||
       isErased ||
-      (!select && (hasBeginning || namesEndedTurn(lastEvent))) ||
+      (!select && (hasBeginning || stateEvents.some(determinesState))) ||
       history.length < turns.length;
     if (!isEnough) continue;
     const first = reader.beginning() ?? (await readFirstEvent(source, stream));

@@ -10,7 +10,8 @@ import { forkOriginIn, readOrigins, requireMatchingForkPoint } from './origins.t
 
 const FIRST_PAGE = 8;
 const LATER_PAGE = 32;
-const LARGEST_PAGE = 1_024;
+/** Events of a page are compared with their leaves together, in some milliseconds. */
+const LARGEST_PAGE = 128;
 
 /** Reads a session backwards. For a fork, continues in the sessions whose turns it shares. */
 interface BackwardReader {
@@ -26,7 +27,7 @@ interface BackwardReader {
 
 /**
  * Starts at a revision of the session, by default its last one. Each page doubles the number of
- * events read, so that at most twice the needed events are read.
+ * events read up to a limit, so that at most twice the needed events are read.
  */
 export function createBackwardReader(
   source: StreamSource,

@@ -6,7 +6,9 @@
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { chainFault, writtenHash, type Link } from '../../eventlog/hashChain.ts';
+import { accountIn } from '../../eventlog/reading/streamOwner.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
+import { createPause, type Pause } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent, StoredEvent } from '../../ports/eventStore.ts';
 import type { OwnTree, SignedHead } from '../ownTree.ts';
@@ -103,26 +105,42 @@ const linkBefore = ({ revision, metadata }: StoredEvent): Link | undefined =>
       };
 
 /**
- * The event can't be decoded, does not fit its own content, or does not follow the one before it. The
- * errors of decoding are about its content.
+ * The link that the next event continues, or the flaw of an event that can't be decoded, or does not
+ * fit its own content or the one before it. The errors of decoding are about its content.
  */
-export function chainFlaw(events: readonly StoredEvent[]): StreamFlaw | undefined {
+function checkLink(event: StoredEvent, before?: Link): Link | StreamFlaw {
+  const { revision } = event;
+  try {
+    const previous = before ?? linkBefore(event);
+    const written = writtenHash(event, previous);
+    if (written !== undefined) return { revision, hash: written };
+    const recorded = decodeEvent(event);
+    const fault = chainFault(recorded, previous);
+    return fault === undefined
+      ? { revision, hash: recorded.metadata.hash }
+      : flawOf(event, `does not fit: ${fault}`);
+  } catch (error) {
+    return flawOf(event, `can't be decoded: ${(error as Error).message}`);
+  }
+}
+
+/** The flaw of an event that can't be decoded or does not fit its own content. */
+export function contentFlaw(event: StoredEvent): StreamFlaw | undefined {
+  const checked = checkLink(event);
+  return 'reason' in checked ? checked : undefined;
+}
+
+/** The first flaw of consecutive events of a stream. */
+async function chainFlaw(
+  events: readonly StoredEvent[],
+  pause: Pause,
+): Promise<StreamFlaw | undefined> {
   let previous: Link | undefined;
   for (const event of events) {
-    const { revision } = event;
-    try {
-      previous ??= linkBefore(event);
-      let hash = writtenHash(event, previous);
-      if (hash === undefined) {
-        const recorded = decodeEvent(event);
-        const fault = chainFault(recorded, previous);
-        if (fault !== undefined) return flawOf(event, `does not fit: ${fault}`);
-        hash = recorded.metadata.hash;
-      }
-      previous = { revision, hash };
-    } catch (error) {
-      return flawOf(event, `can't be decoded: ${(error as Error).message}`);
-    }
+    await pause();
+    const checked = checkLink(event, previous);
+    if ('reason' in checked) return checked;
+    previous = checked;
   }
   return undefined;
 }
@@ -255,9 +273,11 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   /** The flaw of the first event that does not fit its leaf, and the last event that does. */
   async function compare(
     events: readonly StoredEvent[],
+    pause: Pause,
   ): Promise<{ flaw?: StreamFlaw; compared?: StoredEvent }> {
     let compared: StoredEvent | undefined;
     for (const event of events) {
+      await pause();
       await endFor(event);
       const over = treeOver(event);
       if (!over) break;
@@ -283,15 +303,16 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   async function compareUnknown(
     events: readonly StoredEvent[],
     at: number,
+    pause: Pause,
   ): Promise<StreamFlaw | undefined> {
     const first = events[0]!.revision;
     const { stream } = events[0]!;
     const found = at < 0 ? undefined : known.get(stream);
     const later = events.slice(at + 1);
     const earlier = found ? events.filter(({ revision }) => revision < found.from) : [];
-    const before = await compare(earlier);
+    const before = await compare(earlier, pause);
     if (before.flaw) return before.flaw;
-    const { flaw, compared } = await compare(later);
+    const { flaw, compared } = await compare(later, pause);
     if (flaw) return flaw;
     // Only as far as the tree covers them.
     if (found && before.compared === earlier.at(-1)) found.from = Math.min(found.from, first);
@@ -336,13 +357,14 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     async findFlaw(events, { mustCompare } = { mustCompare: false }) {
       const last = events.at(-1);
       if (!last) return undefined;
-      const flaw = chainFlaw(events);
+      const pause = createPause(() => accountIn(last) ?? last.stream);
+      const flaw = await chainFlaw(events, pause);
       if (flaw) return flaw;
       try {
         const at = indexOfKnown(events) ?? (await refresh(), indexOfKnown(events));
         if (at === undefined)
-          return (await compare(events)).flaw ?? flawOf(knownIn(events)!, CHANGED);
-        return await compareUnknown(events, at);
+          return (await compare(events, pause)).flaw ?? flawOf(knownIn(events)!, CHANGED);
+        return await compareUnknown(events, at, pause);
       } catch (error) {
         passOver(error, () => requireLeaf(last), mustCompare);
       }

@@ -4,7 +4,7 @@ import { isErasure } from '../../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { chainFlaw } from '../leaves/leafComparison.ts';
+import { contentFlaw } from '../leaves/leafComparison.ts';
 import { reportMissingLeaf } from '../leaves/missingLeaf.ts';
 import type { TileReader } from '../tileStore.ts';
 import { proveEvent } from '../proof/proveEvent.ts';
@@ -38,7 +38,7 @@ export async function readReceipt(
 ): Promise<ErasureReceipt | undefined> {
   const [last] = await source.store.readStream(stream, { direction: 'backwards', limit: 1 });
   if (!last || !isErasure(last.type)) return undefined;
-  const flaw = chainFlaw([last]);
+  const flaw = contentFlaw(last);
   if (flaw) throw await reportDamage(source, stream, flaw);
   const proof = await proveEvent(source.tiles, provenOf(last));
   if (proof) return createReceipt(showErasure(last), proof);

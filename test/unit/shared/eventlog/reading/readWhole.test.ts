@@ -1,4 +1,4 @@
-import { expect, jest, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
@@ -7,7 +7,14 @@ import {
 } from '../../../../../shared/eventlog/reading/reportDamage.ts';
 import { readPage } from '../../../../../shared/eventlog/reading/readWhole.ts';
 import type { LeafComparison } from '../../../../../shared/transparency/leaves/leafComparison.ts';
+import { sessionDescribed, sessionStarted } from '../../../../support/builders/events.ts';
+import { turnsDuring } from '../../../../support/fakes/loopTurns.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
+import { handleContext, writeStream } from '../../../../support/stores/handleContext.ts';
+import {
+  eventStoreFixture,
+  type SqliteEventStoreFixture,
+} from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const STREAM = 'session-1';
 
@@ -71,4 +78,27 @@ test('an event that is appended while the newest ones are read is not missing', 
   }
   const source = { damaged, store: { ...store, readStream, leaves } };
   expect(await readPage(source, STREAM, { direction: 'backwards', limit: 1 })).toEqual([]);
+});
+
+describe('a long stream', () => {
+  let fixture: SqliteEventStoreFixture;
+  beforeEach(async () => {
+    fixture = await eventStoreFixture();
+  });
+  afterEach(() => fixture.dispose());
+
+  test('is decoded in some turns of the event loop, however small its events are', async () => {
+    const source = handleContext(fixture.store(), 0);
+    const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+    const described = Array.from({ length: 499 }, () => sessionDescribed());
+    await writeStream(source, actor, STREAM, [sessionStarted(), ...described]);
+    const turnsToRead = (limit: number) =>
+      turnsDuring(async () => {
+        const page = await readPage(source, STREAM, { direction: 'forwards', limit });
+        expect(page).toHaveLength(limit);
+      });
+    // Each slice waits until other work has had some turns.
+    expect(await turnsToRead(500)).toBeGreaterThanOrEqual(12);
+    expect(await turnsToRead(32)).toBe(0);
+  });
 });

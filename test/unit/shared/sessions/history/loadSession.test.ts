@@ -13,6 +13,7 @@ import { bytesOf, type ReadOptions } from '../../../../../shared/ports/eventStor
 import { replay } from '../../../../support/builders/deciderSpecification.ts';
 import {
   sessionCompacted,
+  sessionDescribed,
   sessionStarted,
   toolCalled,
   turnCompleted,
@@ -72,6 +73,60 @@ test.each([
   const damaged = createDamagedStreams(() => undefined);
   const { state } = await load({ store: fixture.store(), damaged });
   expect(state).toEqual(replay(session, events));
+});
+
+/** Cancelled turns, thousands of changes of the title, and a turn that a crash may leave open. */
+test.each([
+  ['an open turn', [turnStarted(2)]],
+  ['an open turn with tool calls', [turnStarted(2), toolCalled(2), toolCalled(2)]],
+  ['a cancelled turn', [turnStarted(2), turnInterrupted(2)]],
+  ['a description', [sessionDescribed({}, 'last', 1)]],
+])(
+  'a session without answers that ends with %s is not read back to its beginning',
+  async (_, end) => {
+    const described = Array.from({ length: 300 }, (__, nth) => sessionDescribed({}, `${nth}`, 1));
+    const events = [sessionStarted(), turnStarted(1), turnInterrupted(1), ...described, ...end];
+    const { stream, load } = sessionTarget('session_1');
+    await write(stream, events);
+    const store = fixture.store();
+    let read = 0;
+    const { state } = await load({
+      damaged: createDamagedStreams(() => undefined),
+      store: {
+        ...store,
+        async readStream(...asked) {
+          const page = await store.readStream(...asked);
+          read += page.length;
+          return page;
+        },
+      },
+    });
+    expect(state).toEqual(replay(session, events));
+    // The last page, and the first events.
+    expect(read).toBeLessThan(20);
+  },
+);
+
+test('a session is read in pages that are compared in some milliseconds', async () => {
+  const described = Array.from({ length: 600 }, (_, nth) => sessionDescribed({}, `${nth}`, 1));
+  const events = [sessionStarted(), turnStarted(1), turnCompleted(1), ...described];
+  await write(sessionStream('session_1'), events);
+  const store = fixture.store();
+  const pages: number[] = [];
+  const source = {
+    damaged: createDamagedStreams(() => undefined),
+    store: {
+      ...store,
+      async readStream(stream: string, options: ReadOptions) {
+        const page = await store.readStream(stream, options);
+        pages.push(page.length);
+        return page;
+      },
+    },
+  };
+  const loaded = await loadSession(source, 'session_1', async (found) => found);
+  expect(loaded.turns).toHaveLength(1);
+  expect(Math.max(...pages)).toBeLessThanOrEqual(128);
 });
 
 test('a session of large turns is read in pages of a bounded size', async () => {

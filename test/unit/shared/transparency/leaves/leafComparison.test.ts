@@ -11,6 +11,7 @@ import {
 } from '../../../../../shared/transparency/leaves/leafComparison.ts';
 import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import type { TileReader } from '../../../../../shared/transparency/tileStore.ts';
+import { turnsDuring } from '../../../../support/fakes/loopTurns.ts';
 import { fixedLog } from '../../../../support/fakes/fixedLog.ts';
 import { placed, streamsWriter, treeOfLog } from '../../../../support/fakes/memoryLog.ts';
 import { signedTree } from '../../../../support/fakes/ownTree.ts';
@@ -116,6 +117,21 @@ test('takes events that fit their leaves, and reads a bundle once', async () => 
   expect(await comparison.findFlaw(genuine)).toBeUndefined();
   expect(await comparison.findFlaw(genuine.slice(1, 3))).toBeUndefined();
   expect(reads).toBe(1);
+});
+
+test('other work gets turns of the event loop while a long page is compared', async () => {
+  const write = streamsWriter();
+  const long = placed(Array.from({ length: 200 }, (_, at) => write(STREAM, { at })));
+  log = long;
+  const comparison = await compared(long, (size = long.length));
+  const turnsToCompare = (events: readonly StoredEvent[]) =>
+    turnsDuring(async () => expect(await comparison.findFlaw(events)).toBeUndefined());
+  const first = await turnsToCompare(long);
+  const again = await turnsToCompare(long);
+  // Then only their hashes are checked.
+  expect(again).toBeGreaterThan(20);
+  expect(first).toBeGreaterThan(again + 20);
+  expect(await turnsToCompare(long.slice(-2))).toBe(0);
 });
 
 test('readers that find the size of the tree outdated share one read of it', async () => {
