@@ -80,6 +80,7 @@ function begin(
     damaged: createDamagedStreams(() => undefined),
     runState: {
       sessionCache: new LRUCache({ max: 10 }),
+      turnSearches: new LRUCache({ max: 10 }),
       liveTurns: createLiveTurns(),
       failedCompactions: new Map(),
     },
