@@ -42,7 +42,7 @@ export function openRateLimits(databaseUrl: string): SharedCounts & { close: () 
       const { rows } = await pool.query({ name: 'add', text: ADD, values: [keyId, requests] });
       if (performance.now() > cleanUpAt) {
         cleanUpAt = performance.now() + CLEAN_UP_EVERY_MS;
-        await pool.query(CLEAN_UP);
+        void pool.query(CLEAN_UP).catch(() => undefined);
       }
       return { requests: Number(rows[0].points), msLeft: Number(rows[0].ms_left) };
     },

@@ -11,7 +11,12 @@ interface Options {
 
 /** The queries of clients. */
 type SessionQuery =
-  'findSession' | 'listSessions' | 'findTranscript' | 'indexProgress' | 'sumUsage';
+  | 'findSession'
+  | 'listSessions'
+  | 'listSessionRevisions'
+  | 'findTranscript'
+  | 'indexProgress'
+  | 'sumUsage';
 type Query = SessionQuery | 'findAgent' | 'listAgents' | 'agentListVersion';
 
 const later = (left: Position | undefined, right: Position): Position =>
@@ -77,6 +82,7 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
     agentListVersion: guarded('agentListVersion'),
     findSession: ofSessions('findSession'),
     listSessions: ofSessions('listSessions'),
+    listSessionRevisions: ofSessions('listSessionRevisions'),
     findTranscript: ofSessions('findTranscript'),
     sumUsage: ofSessions('sumUsage'),
     indexProgress: ofSessions('indexProgress'),

@@ -157,7 +157,8 @@ export function createCheckpointRecordReader(
     try {
       const reading = await (current ??= start());
       await work(reading);
-      return reading.notes;
+      // A copy: the reader goes on.
+      return new Map(reading.notes);
     } catch (error) {
       drop();
       throw error;

@@ -32,7 +32,8 @@ export function createWrittenOffsets(
 ) {
   const storedOffsets = readOffsetsRecord(notes, key);
   const isWhole = storedOffsets !== undefined && !isBehind(storedOffsets, topic);
-  let offsets: Offsets = isWhole ? storedOffsets : topic.ends.map(() => null);
+  const unknownOffsets = topic.ends.slice(0, storedOffsets?.length).map(() => null);
+  let offsets: Offsets = isWhole ? storedOffsets : unknownOffsets;
 
   return {
     partitions: offsets.length,

@@ -97,3 +97,15 @@ test('a record that could not be committed is not read', async () => {
     'not committed',
   );
 });
+
+test('records that were read do not change when later ones come', async () => {
+  const topic = createTopic();
+  const reading = topic.reader.commitAndRead({ key: KEY, value: 'a' }, async () => undefined);
+  await nextTurn();
+  await topic.append('a');
+  const records = await topic.reader.readAll();
+  await topic.append('b');
+  expect((await reading).get(KEY)?.value).toBe('a');
+  expect(records.get(KEY)?.value).toBe('a');
+  expect((await topic.reader.readAll()).get(KEY)?.value).toBe('b');
+});
