@@ -85,7 +85,8 @@ export function createAccountRowChecks(
       applyToRows(known, events.map(withEmptyTexts));
       if (known.revision < from) return;
       known.learnedAt = now();
-      accounts.set(accountId, known);
+      // An account that was forgotten meanwhile is read again by the next request.
+      if (accounts.peek(accountId) === known) accounts.set(accountId, known);
       if (!isFull({ ...page, events })) return;
       // Reads of an embedded log don't wait: a long stream would keep the event loop busy.
       await yieldToEventLoop(accountId);

@@ -31,8 +31,9 @@ const SECOND_MS = 1_000;
 const managerOf = ({ clock }: CommandContext, { key_id }: Actor) => ({ key_id, now: clock.now() });
 
 /**
- * Commands of one account run one after the other, because concurrent ones would only conflict.
- * Resolves with the state before, and what was appended.
+ * Commands of one account run one after the other, because concurrent ones would only conflict. They
+ * reserve no memory to read: one at a time takes little, and a key can be revoked whatever else the
+ * account's requests read. Resolves with the state before, and what was appended.
  */
 async function changeAccount(
   context: CommandContext,
@@ -43,7 +44,8 @@ async function changeAccount(
   const { loaded, appended } = await runExclusive(
     context.store,
     accountStream(actor.account_id),
-    () => handleLoaded(context, accountTarget(actor), () => authored),
+    () =>
+      handleLoaded({ ...context, reserveRead: undefined }, accountTarget(actor), () => authored),
   );
   if (appended) await waitUntilVisible(context, appended.position);
   return { before: loaded.state, appended };

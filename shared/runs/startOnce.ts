@@ -135,7 +135,8 @@ function findSharedEnd(
   const until = performance.now() + context.limits.timeoutMs + EXTRA_WAIT_MS;
   // The attempt whose search it is may lose its client.
   const reserveRead = createReadReservation(context.memory, account_id);
-  const lookup = waitForRecordedResult({ ...context, reserveRead }, turn, until).finally(() =>
+  const source = { ...context, reserveRead, waitLimits: { until } };
+  const lookup = waitForRecordedResult(source, turn, until).finally(() =>
     turnEndLookups.delete(key),
   );
   turnEndLookups.set(key, lookup);

@@ -27,6 +27,7 @@ export function createReadReservation(
   onDisconnect?: (onDisconnect: (reason: Error) => void) => () => void,
 ): ReserveRead {
   const request = { account_id, purpose: 'sessionReads', bytes: READ_PAGE_BYTES } as const;
+  const createdAt = performance.now();
   let readers = 0;
   let permit: Permit | undefined;
   let waiting: Promise<void> | undefined;
@@ -34,8 +35,9 @@ export function createReadReservation(
   async function waitForPermit({ until, signal }: WaitLimits): Promise<void> {
     const leaving = new AbortController();
     const stopWatching = onDisconnect?.((reason) => leaving.abort(reason));
-    const waitMs =
-      until === undefined ? LIMITS.http.answerWaitMs : Math.max(0, until - performance.now());
+    // Of the whole request: those that wait for the same lock would otherwise wait one after another.
+    const deadline = until ?? createdAt + LIMITS.http.answerWaitMs;
+    const waitMs = Math.max(0, deadline - performance.now());
     const ends = signal ? AbortSignal.any([signal, leaving.signal]) : leaving.signal;
     try {
       permit = await memory.reserve(request, { waitMs, signal: ends });

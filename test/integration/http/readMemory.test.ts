@@ -36,7 +36,6 @@ const COMMANDS: readonly (readonly [string, number, () => Promise<Reply>])[] = [
   ['a keyed cancellation', 200, () => post(`/v1/sessions/${session}/cancel`, '', keyed('a'))],
   ['a fork', 200, () => post(`/v1/sessions/${session}/fork`, { at_turn: 1 })],
   ['a title', 200, () => service.send('PATCH', `/v1/sessions/${session}`, { title: 'x' })],
-  ['a new key', 200, () => post('/v1/keys', { name: 'x', scopes: ['agents:read'] })],
   [
     'a keyed new key',
     200,
@@ -80,13 +79,46 @@ test.each(COMMANDS)('%s reads within reserved memory', async (_what, status, sen
 test('a client that leaves waits no longer', async () => {
   holdAll();
   const leaving = new AbortController();
-  const url = `${service.url}/v1/keys`;
-  const body = JSON.stringify({ name: 'x', scopes: ['agents:read'] });
+  const url = `${service.url}/v1/sessions/${session}/cancel`;
   const headers = { 'content-type': 'application/json', 'x-api-key': service.key };
-  const sent = fetch(url, { method: 'POST', headers, body, signal: leaving.signal });
+  const sent = fetch(url, { method: 'POST', headers, signal: leaving.signal });
   const waiting = async (): Promise<number> => reads().usage().waiting;
   await eventually(waiting, (count) => count === 1);
   leaving.abort();
   await expect(sent).rejects.toThrow();
   await eventually(waiting, (count) => count === 0);
+});
+
+test('a key is revoked without a wait for memory', async () => {
+  const issued = await post('/v1/keys', { name: 'x', scopes: ['agents:read'] });
+  holdAll();
+  const { status } = await service.send('DELETE', `/v1/keys/${issued.body.data.key_id}`, '');
+  expect(status).toBe(200);
+});
+
+test('the erasure of a session that has begun waits for no memory to erase its replays', async () => {
+  const agent_id = await service.createAgent();
+  const run = await post(`/v1/agents/${agent_id}/run`, { input: 'hi' });
+  const { session_id } = run.body.data;
+  const replay = (await post('/v1/replays', { sessions: [session_id] })).body.data.replay_id;
+  await eventually(
+    () => service.get(`/v1/replays/${replay}`),
+    ({ body }) => body.data.status === 'completed',
+  );
+  const turns = (await service.get(`/v1/replays/${replay}`)).body.data.turns;
+  const replayed = turns[0].replay_session_id;
+  // All memory is taken as soon as the erasure has released what it reserved.
+  const permit = holdAll();
+  const erasing = service.send('DELETE', `/v1/sessions/${session_id}`, '');
+  await eventually(
+    async () => reads().usage().waiting,
+    (count) => count === 1,
+  );
+  const all = { account_id: 'later', bytes: reads().usage().bytes.limit };
+  const { signal } = new AbortController();
+  const later = reads().acquire(all, { waitMs: 60_000, signal });
+  permit.release();
+  expect((await erasing).status).toBe(200);
+  (await later).release();
+  expect((await service.get(`/v1/sessions/${replayed}`)).status).toBe(410);
 });

@@ -1,10 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import {
   createReadReservation,
   READ_PAGE_BYTES,
   withReadMemory,
 } from '../../../../../shared/eventlog/reading/readMemory.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
 import { memoryFor } from '../../../../support/builders/memory.ts';
 
 /** An account may hold two pages while it is alone, and the process holds four. */
@@ -87,6 +88,19 @@ test('a wait ends in time with the documented error, or with the client, and hol
   held.end();
   await Promise.all(holding);
   expect(pages()).toBe(0);
+});
+
+test('the waits of a request end together, however late the last one begins', async () => {
+  const { reservation } = memory();
+  const held = heldRead();
+  const holding = [reservation()(held.read), reservation()(held.read)];
+  const request = reservation();
+  const now = performance.now();
+  const clock = jest.spyOn(performance, 'now').mockReturnValue(now + LIMITS.http.answerWaitMs);
+  await expect(request(async () => undefined)).rejects.toMatchObject({ code: 'rate_limited' });
+  clock.mockRestore();
+  held.end();
+  await Promise.all(holding);
 });
 
 test('a source without a reservation is read at once', async () => {
