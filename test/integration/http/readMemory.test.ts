@@ -114,11 +114,16 @@ test('the erasure of a session that has begun waits for no memory to erase its r
     async () => reads().usage().waiting,
     (count) => count === 1,
   );
-  const all = { account_id: 'later', bytes: reads().usage().bytes.limit };
-  const { signal } = new AbortController();
-  const later = reads().acquire(all, { waitMs: 60_000, signal });
+  const ended = new AbortController();
+  const bounds = { waitMs: 60_000, signal: ended.signal };
+  const { limit: bytes } = reads().usage().bytes;
+  const others = Array.from({ length: 20 }, (_, other) =>
+    reads().acquire({ account_id: `other_${other}`, bytes }, bounds),
+  );
   permit.release();
   expect((await erasing).status).toBe(200);
-  (await later).release();
+  ended.abort();
+  for (const other of await Promise.allSettled(others))
+    if (other.status === 'fulfilled') other.value.release();
   expect((await service.get(`/v1/sessions/${replayed}`)).status).toBe(410);
 });
