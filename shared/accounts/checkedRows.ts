@@ -43,7 +43,7 @@ interface AccountRowChecks {
    * Resolves with undefined for an account that the log does not have.
    */
   checkAccount(row: AccountRow): Promise<AccountRow | undefined>;
-  /** Forgets what was read of an account, or of all when the log or the read models are others now. */
+  /** Forgets what was read of an account, or of all when the log or the read models were replaced. */
   forget(accountId?: string): void;
 }
 

@@ -31,7 +31,7 @@ function endRuns({ runsInFlight }: RunContext['runState'], stream: string): void
 
 /**
  * Evicts an erased stream from this process's memory, and ends the runs that use it. The rows of
- * other agents and accounts stay cached: reading them again would be the work of every account.
+ * other agents and accounts stay cached: reading them again would cost every account.
  * Idempotent.
  */
 export function evictErased(

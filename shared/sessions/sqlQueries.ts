@@ -11,7 +11,7 @@ import { ANY_REPLAY, type SessionFilter } from './sessionFilter.ts';
 export type OpenTurn = Pick<TurnRow, 'session_id' | 'turn' | 'owner' | 'deadline'> &
   Pick<SessionRow, 'account_id'>;
 
-/** What of a session pins its present state. */
+/** The columns that fix the present state of a session. */
 export type SessionRevision = Pick<SessionRow, (typeof REVISION_COLUMNS)[number]>;
 
 const REVISION_COLUMNS = ['session_id', 'revision', 'turns', 'forked_from'] as const;
