@@ -27,7 +27,7 @@ export const REPLAY_LIMITS = {
     /** Concurrent sessions per replay. */
     concurrency: 4,
     /**
-     * Concurrent turns of all replays.
+     * Concurrent turns of all replays; accounts take turns.
      * @beyond waits
      */
     turns: 4,

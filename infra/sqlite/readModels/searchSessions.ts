@@ -1,6 +1,10 @@
 /** Searches for sessions by words: in the index, or in the turns of the sessions that a filter leaves. */
 import type { SQLInputValue } from 'node:sqlite';
-import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import {
+  createPause,
+  yieldToEventLoop,
+  type Pause,
+} from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { createPage, type Page, type PageOf } from '../../../shared/readModels/page.ts';
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
@@ -37,14 +41,7 @@ const COUNT =
   'SELECT count(*) AS turns FROM (SELECT 1 FROM word_index WHERE word_index MATCH ? LIMIT ?)';
 
 /** Lets other work run, once that of a search has taken a few milliseconds. */
-function createPauses(accountId: string): () => Promise<void> {
-  let startedAt = performance.now();
-  return async () => {
-    if (performance.now() - startedAt < STEP_MS.short) return;
-    await yieldToEventLoop(accountId);
-    startedAt = performance.now();
-  };
-}
+const pausesOf = (accountId: string): Pause => createPause(() => accountId, STEP_MS.short);
 
 /** Entries of an index whose sessions are looked up at once: each may be searched for several labels. */
 const LOOKED_UP_AT_ONCE = 128;
@@ -57,7 +54,7 @@ async function findFewEntries(
   accountId: string,
   filter: Filter,
 ): Promise<string[] | undefined> {
-  const pause = createPauses(accountId);
+  const pause = pausesOf(accountId);
   for (const { from, key, where, parameters } of sessionIndexes(accountId, filter)) {
     const isLong = `SELECT 1 FROM ${from} WHERE ${where} LIMIT 1 OFFSET ?`;
     if (!current().get(sqliteSql(isLong), ...parameters, MOST_SCANNED_SESSIONS)) {
@@ -82,7 +79,7 @@ export async function selectSessionsToScan(
   { words, after, order, limit: _limit, bytes: _bytes, ...filter }: Search,
 ): Promise<string[] | undefined> {
   if (!isFiltered(filter)) return undefined;
-  const pause = createPauses(accountId);
+  const pause = pausesOf(accountId);
   const found = (await findFewEntries(current, accountId, filter))?.toSorted();
   if (!found) return undefined;
   await pause();
@@ -133,7 +130,7 @@ async function* scanSessions(
 ): AsyncGenerator<SqliteRow> {
   const sql = nextTurns(words);
   const tokens = words.flatMap((word) => [word, ` ${word} `]);
-  const pause = createPauses(accountId);
+  const pause = pausesOf(accountId);
   for (const session of sessions) {
     const matches: number[] = [];
     let scanned: SqliteRow[] = [];
@@ -235,7 +232,7 @@ async function* searchBucket(
   { bucket, words, after, order = 'newest', ...filter }: Search & { bucket: number },
 ): AsyncGenerator<SqliteRow> {
   const matches = new Map<string, number[]>();
-  const pause = createPauses(accountId);
+  const pause = pausesOf(accountId);
   const terms = inBuckets(words, bucket, bucket);
   let found: SqliteRow[] = [];
   let generation: number | undefined;

@@ -182,7 +182,7 @@ const forkSessionRoute = defineRoute({
   body: ForkBody,
   data: Session,
   errors: SHARED_SESSION_ERROR_CODES,
-  // The instruction of its own that a session may have.
+  // A session may have its own instruction.
   bufferBytes: LIMITS.http.pageBytes,
   idempotency: {
     prepare: (api, { actor, params, body }) =>

@@ -4,7 +4,7 @@ import { registerResource } from './resources.ts';
 /** The approximate amount of text processed between two yields. */
 export const SLICE_BYTES = 64 * 1_024;
 
-/** The time of work after which `createPause` yields, in milliseconds. */
+/** The time of work after which `createPause` yields by default, in milliseconds. */
 const SLICE_MS = 5;
 
 /** Waiting tasks by account; the account whose turn it is comes first. */
@@ -71,10 +71,10 @@ export type Pause = () => Promise<void> | undefined;
  * For loops whose awaits may never wait, such as those over reads of an embedded log: call the
  * function before each part of the work. `accountOf` is only called when it yields.
  */
-export function createPause(accountOf: () => string): Pause {
+export function createPause(accountOf: () => string, afterMs = SLICE_MS): Pause {
   let began = performance.now();
   return () =>
-    performance.now() - began < SLICE_MS
+    performance.now() - began < afterMs
       ? undefined
       : yieldToEventLoop(accountOf()).then(() => void (began = performance.now()));
 }

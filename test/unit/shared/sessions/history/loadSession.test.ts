@@ -9,7 +9,11 @@ import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.t
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import { bytesOf, type ReadOptions } from '../../../../../shared/ports/eventStore.ts';
+import {
+  bytesOf,
+  type ReadOptions,
+  type StoredEvent,
+} from '../../../../../shared/ports/eventStore.ts';
 import { replay } from '../../../../support/builders/deciderSpecification.ts';
 import {
   sessionCompacted,
@@ -107,10 +111,8 @@ test.each([
   },
 );
 
-test('a session is read in pages that are compared in some milliseconds', async () => {
-  const described = Array.from({ length: 600 }, (_, nth) => sessionDescribed({}, `${nth}`, 1));
-  const events = [sessionStarted(), turnStarted(1), turnCompleted(1), ...described];
-  await write(sessionStream('session_1'), events);
+/** A source that measures each page that is read. */
+function measuringPages(measure: (page: readonly StoredEvent[]) => number) {
   const store = fixture.store();
   const pages: number[] = [];
   const source = {
@@ -119,11 +121,19 @@ test('a session is read in pages that are compared in some milliseconds', async 
       ...store,
       async readStream(stream: string, options: ReadOptions) {
         const page = await store.readStream(stream, options);
-        pages.push(page.length);
+        pages.push(measure(page));
         return page;
       },
     },
   };
+  return { pages, source };
+}
+
+test('a session is read in pages that are compared in some milliseconds', async () => {
+  const described = Array.from({ length: 600 }, (_, nth) => sessionDescribed({}, `${nth}`, 1));
+  const events = [sessionStarted(), turnStarted(1), turnCompleted(1), ...described];
+  await write(sessionStream('session_1'), events);
+  const { pages, source } = measuringPages((page) => page.length);
   const loaded = await loadSession(source, 'session_1', async (found) => found);
   expect(loaded.turns).toHaveLength(1);
   expect(Math.max(...pages)).toBeLessThanOrEqual(128);
@@ -140,19 +150,9 @@ test('a session of large turns is read in pages of a bounded size', async () => 
     ];
   }).flat();
   await write(sessionStream('session_1'), [sessionStarted(), ...events]);
-  const store = fixture.store();
-  const pages: number[] = [];
-  const source = {
-    damaged: createDamagedStreams(() => undefined),
-    store: {
-      ...store,
-      async readStream(stream: string, options: ReadOptions) {
-        const page = await store.readStream(stream, options);
-        pages.push(page.reduce((sum, event) => sum + bytesOf(event), 0));
-        return page;
-      },
-    },
-  };
+  const { pages, source } = measuringPages((page) =>
+    page.reduce((sum, event) => sum + bytesOf(event), 0),
+  );
   const loaded = await loadSession(source, 'session_1', async (found) => found);
   expect(loaded.whole).toBe(true);
   expect(loaded.turns.map(({ turn, input }) => [turn, input.length])).toEqual(
