@@ -51,6 +51,8 @@ export const SEARCH_LIMITS = {
     /** Turns, and characters of their encrypted texts, indexed in one transaction. */
     turnsAtOnce: 256,
     charactersAtOnce: 512 * KIB,
+    /** The same characters while events arrive, which wait for the transaction. */
+    charactersWhileBusy: 48 * KIB,
     /** Accounts looked at together for turns to index out of order, and turns of each. */
     accountsAtOnce: 64,
     turnsOfAccount: 8,

@@ -158,7 +158,7 @@ const indexer = startIndexer({
     error: (_, said) => say(said),
   },
 });
-indexer.onCaughtUp();
+indexer.onApplied(true);
 for (;;) {
   if ((await readModels.countUnindexed()) === 0) break;
   await new Promise((resolve) => setTimeout(resolve, 200));
@@ -259,7 +259,7 @@ async function erase(what: string, erased: readonly string[]): Promise<void> {
     held.push(performance.now() - since);
   }
   const applied = performance.now();
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   // What is asked of the store meanwhile waits as long as the projector would.
   const waited: number[] = [];
   while (await readModels.holdsErased()) {

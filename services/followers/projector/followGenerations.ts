@@ -100,9 +100,8 @@ async function followOne(
     ...(gathering && { gathering }),
     onProgress(batch) {
       onProgress({ ...batch, generation, heals });
-      if (!batch.caughtUp) return;
-      complete();
-      indexer?.onCaughtUp();
+      if (batch.caughtUp) complete();
+      indexer?.onApplied(batch.caughtUp);
     },
   });
   return { atLeast: generation + 1, heals: restored };

@@ -3,7 +3,7 @@ import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
-import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
+import type { EndedTurn, NextTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
 import {
   createTurnTokenizer,
   loadKeysOf,
@@ -39,8 +39,8 @@ interface Indexing {
 }
 
 export interface Indexer extends AsyncDisposable {
-  /** To be called when the read models have caught up with the log. */
-  onCaughtUp(): void;
+  /** To be called after each batch of events, with whether the read models have caught up with the log. */
+  onApplied(caughtUp: boolean): void;
 }
 
 /** Computes the tokens of turns. Turns that were indexed before need none. */
@@ -67,15 +67,21 @@ async function tokenize(
   return indexed;
 }
 
+const charactersOf = ({ input, output }: EndedTurn): number => input.length + (output?.length ?? 0);
+
 /** True for turns that fill a step, so that others are probably left. */
 function fillStep(turns: readonly EndedTurn[]): boolean {
-  const characters = turns.reduce(
-    (sum, { input, output }) => sum + input.length + (output?.length ?? 0),
-    0,
-  );
+  const characters = turns.reduce((sum, turn) => sum + charactersOf(turn), 0);
   return (
     turns.length >= LIMITS.search.turnsAtOnce || characters > LIMITS.search.charactersAtOnce / 2
   );
+}
+
+/** The number of turns, starting from the first, with at most this many characters; at least one. */
+function countWithin(turns: readonly EndedTurn[], mostCharacters: number): number {
+  let characters = 0;
+  const end = turns.findIndex((turn) => (characters += charactersOf(turn)) > mostCharacters);
+  return end === -1 ? turns.length : Math.max(1, end);
 }
 
 /** Omits the turns of accounts with as many in the step: those need no step out of order. */
@@ -90,23 +96,50 @@ function turnsOfOthers(
   );
 }
 
+/** How indexing gives way to the events that arrive. */
+interface Pacing {
+  isBusy: () => boolean;
+  /** Pauses after work that began at this time. False when the indexer closes. */
+  giveWay: (startedAt: number) => Promise<boolean>;
+  onUnreadable: () => void;
+}
+
 /**
  * Returns a function that indexes some of the turns that have ended, and returns false when there
  * were none. While turns wait, those that are next in the order of the log alternate with a few of
  * each other account: an account with few turns does not wait for all those of another one.
+ *
+ * No event is applied while a transaction lasts. While events arrive, transactions are therefore
+ * short: the clients of these events wait to read what they wrote.
  */
-function createIndexSteps(indexing: Indexing, onUnreadable: () => void): () => Promise<boolean> {
+function createIndexSteps(
+  indexing: Indexing,
+  { isBusy, giveWay, onUnreadable }: Pacing,
+): () => Promise<boolean> {
   const { store } = indexing;
   let lastAccount = '';
+
+  async function index(turns: readonly NextTurn[] | readonly EndedTurn[], outOfOrder = false) {
+    let goesOn = true;
+    for (let done = 0; done < turns.length && goesOn; ) {
+      const startedAt = performance.now();
+      const rest = turns.slice(done);
+      const count = isBusy() ? countWithin(rest, LIMITS.search.charactersWhileBusy) : rest.length;
+      const part = rest.slice(0, count);
+      await store.index(await tokenize(indexing, part, onUnreadable), outOfOrder);
+      done += count;
+      goesOn = await giveWay(startedAt);
+    }
+  }
+
   return async () => {
     const turns = await store.unindexed();
     if (turns.length === 0) return false;
-    await store.index(await tokenize(indexing, turns, onUnreadable));
+    await index(turns);
     if (!fillStep(turns)) return true;
     const ofAccounts = await store.unindexedOfAccounts(lastAccount);
     lastAccount = ofAccounts.last ?? '';
-    const others = turnsOfOthers(turns, ofAccounts.turns);
-    if (others.length > 0) await store.index(await tokenize(indexing, others, onUnreadable), true);
+    await index(turnsOfOthers(turns, ofAccounts.turns), true);
     return true;
   };
 }
@@ -122,7 +155,7 @@ export function startIndexer(indexing: Indexing): Indexer {
   const closing = new AbortController();
   const { signal } = closing;
   const pauses = createBackoff(PAUSES);
-  let caughtUpAt = 0;
+  let appliedAt = -Infinity;
   let workRequested = Promise.withResolvers<void>();
   let unreadableLogged = false;
   let failed = false;
@@ -156,23 +189,28 @@ export function startIndexer(indexing: Indexing): Indexer {
     failed = false;
   }
 
-  const indexSome = createIndexSteps(indexing, onUnreadable);
+  const isBusy = (): boolean => performance.now() - appliedAt < BUSY_MS;
+
+  async function giveWay(startedAt: number, idleFactor = 0): Promise<boolean> {
+    const factor = isBusy() ? BUSY_PAUSE_FACTOR : idleFactor;
+    await sleepUntilAborted((performance.now() - startedAt) * factor, { signal });
+    return !signal.aborted;
+  }
+
+  const indexSome = createIndexSteps(indexing, { isBusy, giveWay, onUnreadable });
 
   async function runStep(): Promise<void> {
-    const startedAt = performance.now();
     const indexes = await indexSome();
+    const startedAt = performance.now();
     const forgets = await forgetSome();
     if (failed) logger.info({}, 'Turns are indexed again');
     endTrouble();
     pauses.reset();
-    const now = performance.now();
     const hasMore = indexes || forgets;
     if (!hasMore) await resolvesWithin(workRequested.promise, IDLE_MS);
-    const idle = forgets ? FORGETTING_PAUSE_FACTOR : 0;
-    const left = now - caughtUpAt < BUSY_MS ? BUSY_PAUSE_FACTOR : idle;
     workRequested = Promise.withResolvers<void>();
-    if (hasMore) await sleepUntilAborted((now - startedAt) * left, { signal });
-    else await gathering.pause(signal);
+    if (!hasMore) await gathering.pause(signal);
+    else if (forgets) await giveWay(startedAt, FORGETTING_PAUSE_FACTOR);
   }
 
   async function run(): Promise<void> {
@@ -193,9 +231,9 @@ export function startIndexer(indexing: Indexing): Indexer {
 
   const running = run();
   return {
-    onCaughtUp() {
-      caughtUpAt = performance.now();
-      workRequested.resolve();
+    onApplied(caughtUp) {
+      appliedAt = performance.now();
+      if (caughtUp) workRequested.resolve();
     },
     async [Symbol.asyncDispose]() {
       closing.abort();

@@ -144,7 +144,7 @@ export async function serveAsActive(
     log: watch.log,
     onProgress(batch) {
       projector.onProgress(batch);
-      if (batch.caughtUp) indexer?.onCaughtUp();
+      indexer?.onApplied(batch.caughtUp);
     },
     async onLogChanged(reason) {
       await projector.onLogChanged?.(reason);

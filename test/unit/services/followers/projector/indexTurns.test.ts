@@ -74,14 +74,15 @@ test('nothing is indexed before the read models have caught up, then all that wa
   const { state, store } = storeWith(turns);
   const { logger, lines } = recordingLogger();
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
+  indexer.onApplied(false);
   await new Promise((resolve) => setTimeout(resolve, 50));
   expect(state.asked).toBe(0);
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => state.indexed.length === 3)).toBe(true);
   expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([TOKENS, TOKENS, TOKENS]);
   expect(new Set(state.indexed.map(({ tokens }) => tokens[0])).size).toBe(1);
   turns.push(turn(4));
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => state.indexed.length === 4)).toBe(true);
   expect(lines).toEqual([]);
 });
@@ -92,11 +93,11 @@ test('a request ends the time in which turns are gathered', async () => {
   const gathering = createGathering(60_000);
   const { logger } = recordingLogger();
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger, gathering });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   await until(() => state.asked === 1);
   for (let n = 1; n <= 20; n += 1) {
     turns.push(turn(n));
-    indexer.onCaughtUp();
+    indexer.onApplied(true);
     gathering.requestBatch();
     expect(await until(() => state.indexed.length === n)).toBe(true);
   }
@@ -106,13 +107,13 @@ test('an indexer that no search can hurry gathers turns for a tenth of a second'
   const turns: NextTurn[] = [];
   const { state, store } = storeWith(turns);
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger: recordingLogger().logger });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   await until(() => state.asked === 1);
   let shortest = Infinity;
   for (let n = 1; n <= 5; n += 1) {
     const startedAt = performance.now();
     turns.push(turn(n));
-    indexer.onCaughtUp();
+    indexer.onApplied(true);
     await until(() => state.indexed.length === n);
     shortest = Math.min(shortest, performance.now() - startedAt);
   }
@@ -145,7 +146,7 @@ test('a few turns of each account are indexed after a full step of those that ar
     keys: memoryKeys().keys,
     logger,
   });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => state.indexed.length === numbers.length)).toBe(true);
   // The last step takes all that is left.
   expect(await until(() => state.asked === 4)).toBe(true);
@@ -158,7 +159,30 @@ test('a few turns of each account are indexed after a full step of those that ar
   );
 });
 
-test('so they are after a few long turns', async () => {
+test('transactions are short while events arrive, and take all that was read afterwards', async () => {
+  const { charactersWhileBusy } = LIMITS.search;
+  const input = `long ${'x'.repeat(charactersWhileBusy / 2)}`;
+  const turns = [1, 2, 3, 4].map((n) => ({ ...turn(n), input }));
+  const { state, store } = storeWith(turns, 4);
+  const sizes: number[] = [];
+  indexer = startIndexer({
+    store: {
+      ...store,
+      async index(part) {
+        sizes.push(part.length);
+        if (sizes.length === 2) await new Promise((resolve) => setTimeout(resolve, 1_100));
+        await store.index(part);
+      },
+    },
+    keys: memoryKeys().keys,
+    logger: recordingLogger().logger,
+  });
+  indexer.onApplied(true);
+  expect(await until(() => state.indexed.length === 4)).toBe(true);
+  expect(sizes).toEqual([1, 1, 2]);
+});
+
+test('a few turns of each account are indexed after a few long turns, too', async () => {
   const long = { ...turn(1), input: 'x'.repeat(LIMITS.search.charactersAtOnce) };
   const { store } = storeWith([long]);
   let isAsked = false;
@@ -173,7 +197,7 @@ test('so they are after a few long turns', async () => {
     keys: memoryKeys().keys,
     logger: recordingLogger().logger,
   });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => isAsked)).toBe(true);
 });
 
@@ -181,7 +205,7 @@ test('a turn that was indexed before it was next is not indexed again', async ()
   const { state, store } = storeWith([{ ...turn(1), is_indexed: true }, turn(2)]);
   const { logger } = recordingLogger();
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => state.indexed.length === 2)).toBe(true);
   expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, TOKENS]);
 });
@@ -193,7 +217,7 @@ test('a store that is away is tried again, and said once', async () => {
   const told: unknown[] = [];
   const onTrouble = (reason: string | undefined) => told.push(reason);
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => state.indexed.length === 1)).toBe(true);
   expect(await until(() => lines.length === 2)).toBe(true);
   expect(lines.map(({ message }) => message)).toEqual([
@@ -210,7 +234,7 @@ test('the trouble of an index ends with its indexer: another has another index',
   const onTrouble = (reason: string | undefined) => told.push(reason);
   const { logger } = recordingLogger();
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger, onTrouble });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => told.length > 0)).toBe(true);
   await indexer[Symbol.asyncDispose]();
   expect([told[0], told.at(-1)]).toEqual(['away', undefined]);
@@ -233,7 +257,7 @@ test('what erasures left is taken out until nothing is, and begun anew no sooner
     logger,
     forgetEveryMs: 300,
   });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   // Nobody has to tell it that it may begin again.
   expect(await until(() => left.length === 0)).toBe(true);
   expect(state.indexed).toHaveLength(1);
@@ -261,7 +285,7 @@ test('the keys of the turns of a step are looked up in the key store together', 
     },
   };
   indexer = startIndexer({ store, keys: counting, logger: recordingLogger().logger });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => state.indexed.length === 2)).toBe(true);
   expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([TOKENS, TOKENS]);
   expect(lookups).toEqual([2]);
@@ -272,7 +296,7 @@ test('turns that can not be read keep the others back no longer than they take',
   const { state, store } = storeWith([lost, turn(2)]);
   const { logger, lines } = recordingLogger();
   indexer = startIndexer({ store, keys: memoryKeys().keys, logger });
-  indexer.onCaughtUp();
+  indexer.onApplied(true);
   expect(await until(() => state.indexed.length === 2)).toBe(true);
   expect(state.indexed.map(({ tokens }) => tokens.length)).toEqual([0, TOKENS]);
   expect(lines.map(({ level }) => level)).toEqual(['warn']);
