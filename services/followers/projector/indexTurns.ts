@@ -3,7 +3,12 @@ import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
-import type { EndedTurn, NextTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
+import type {
+  EndedTurn,
+  NextTurn,
+  TurnIndex,
+  TurnWords,
+} from '../../../shared/search/turnIndex.ts';
 import {
   createTurnTokenizer,
   loadKeysOf,
@@ -121,7 +126,7 @@ function createIndexSteps(
 
   async function index(turns: readonly NextTurn[] | readonly EndedTurn[], outOfOrder = false) {
     let goesOn = true;
-    for (let done = 0; done < turns.length && goesOn; ) {
+    for (let done = 0; done < turns.length && goesOn;) {
       const startedAt = performance.now();
       const rest = turns.slice(done);
       const count = isBusy() ? countWithin(rest, LIMITS.search.charactersWhileBusy) : rest.length;
