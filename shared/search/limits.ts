@@ -48,11 +48,12 @@ export const SEARCH_LIMITS = {
     waitMs: 1_000,
     /** Recently changed sessions of an account whose turns a search looks up in the index. */
     changedSessions: 200,
-    /** Turns, and characters of their encrypted texts, indexed in one transaction. */
+    /**
+     * Turns, and characters of their encrypted texts, indexed in one transaction, which takes some
+     * 20 ms. Events wait for it, and clients wait for events to become visible.
+     */
     turnsAtOnce: 256,
-    charactersAtOnce: 512 * KIB,
-    /** The same characters while events arrive, which wait for the transaction. */
-    charactersWhileBusy: 48 * KIB,
+    charactersAtOnce: 32 * KIB,
     /** Accounts looked at together for turns to index out of order, and turns of each. */
     accountsAtOnce: 64,
     turnsOfAccount: 8,

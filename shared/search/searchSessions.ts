@@ -1,6 +1,7 @@
 import { storeUnavailableError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../limits.ts';
+import { createBackoff } from '../lib/time/backoff.ts';
 import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
 import type { Page, PageOf, ReadModels } from '../ports/readModels.ts';
 import { earliestChange, type IndexProgress, type ListedSession } from './turnIndex.ts';
@@ -10,8 +11,8 @@ import { createWordTokenizer } from './wordTokens.ts';
 
 const { queryWords, waitMs, prefixCharacters } = LIMITS.search;
 
-/** Interval between checks of the index's progress. */
-const LOOK_MS = 20;
+/** Between checks of the index's progress. A check takes up to a millisecond of the main thread. */
+const LOOK_PAUSES = { firstMs: 20, longestMs: 200 };
 
 /** Dependencies of a search. */
 export interface SearchSource {
@@ -75,10 +76,11 @@ async function untilIndexed(
   accountId: string,
   { target, until, signal }: Required<WaitLimits> & { target: IndexProgress },
 ): Promise<IndexState> {
+  const pauses = createBackoff(LOOK_PAUSES);
   for (;;) {
     const state = await readIndexState(source, accountId, target);
     if (!state.lag || performance.now() > until) return state;
-    await sleep(LOOK_MS, signal);
+    await sleep(pauses.next(), signal);
   }
 }
 

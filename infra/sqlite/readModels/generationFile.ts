@@ -19,7 +19,7 @@ export interface GenerationFile {
  * deleted rows, because erased texts must not remain.
  */
 const PRAGMAS =
-  'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 8000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;';
+  'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA wal_autocheckpoint = 2000; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;';
 
 /** How long a batch waits for the batch of another projector, in milliseconds, before it is retried. */
 const BUSY_TIMEOUT_MS = 1000;

@@ -3,12 +3,7 @@ import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
-import type {
-  EndedTurn,
-  NextTurn,
-  TurnIndex,
-  TurnWords,
-} from '../../../shared/search/turnIndex.ts';
+import type { EndedTurn, TurnIndex, TurnWords } from '../../../shared/search/turnIndex.ts';
 import {
   createTurnTokenizer,
   loadKeysOf,
@@ -72,21 +67,15 @@ async function tokenize(
   return indexed;
 }
 
-const charactersOf = ({ input, output }: EndedTurn): number => input.length + (output?.length ?? 0);
-
 /** True for turns that fill a step, so that others are probably left. */
 function fillStep(turns: readonly EndedTurn[]): boolean {
-  const characters = turns.reduce((sum, turn) => sum + charactersOf(turn), 0);
+  const characters = turns.reduce(
+    (sum, { input, output }) => sum + input.length + (output?.length ?? 0),
+    0,
+  );
   return (
     turns.length >= LIMITS.search.turnsAtOnce || characters > LIMITS.search.charactersAtOnce / 2
   );
-}
-
-/** The number of turns, starting from the first, with at most this many characters; at least one. */
-function countWithin(turns: readonly EndedTurn[], mostCharacters: number): number {
-  let characters = 0;
-  const end = turns.findIndex((turn) => (characters += charactersOf(turn)) > mostCharacters);
-  return end === -1 ? turns.length : Math.max(1, end);
 }
 
 /** Omits the turns of accounts with as many in the step: those need no step out of order. */
@@ -101,40 +90,23 @@ function turnsOfOthers(
   );
 }
 
-/** How indexing gives way to the events that arrive. */
-interface Pacing {
-  isBusy: () => boolean;
-  /** Pauses after work that began at this time. False when the indexer closes. */
-  giveWay: (startedAt: number) => Promise<boolean>;
-  onUnreadable: () => void;
-}
-
 /**
  * Returns a function that indexes some of the turns that have ended, and returns false when there
  * were none. While turns wait, those that are next in the order of the log alternate with a few of
  * each other account: an account with few turns does not wait for all those of another one.
- *
- * No event is applied while a transaction lasts. While events arrive, transactions are therefore
- * short: the clients of these events wait to read what they wrote.
  */
 function createIndexSteps(
   indexing: Indexing,
-  { isBusy, giveWay, onUnreadable }: Pacing,
+  giveWay: (startedAt: number) => Promise<void>,
+  onUnreadable: () => void,
 ): () => Promise<boolean> {
   const { store } = indexing;
   let lastAccount = '';
 
-  async function index(turns: readonly NextTurn[] | readonly EndedTurn[], outOfOrder = false) {
-    let goesOn = true;
-    for (let done = 0; done < turns.length && goesOn;) {
-      const startedAt = performance.now();
-      const rest = turns.slice(done);
-      const count = isBusy() ? countWithin(rest, LIMITS.search.charactersWhileBusy) : rest.length;
-      const part = rest.slice(0, count);
-      await store.index(await tokenize(indexing, part, onUnreadable), outOfOrder);
-      done += count;
-      goesOn = await giveWay(startedAt);
-    }
+  async function index(turns: readonly EndedTurn[], outOfOrder = false): Promise<void> {
+    const startedAt = performance.now();
+    await store.index(await tokenize(indexing, turns, onUnreadable), outOfOrder);
+    await giveWay(startedAt);
   }
 
   return async () => {
@@ -144,7 +116,8 @@ function createIndexSteps(
     if (!fillStep(turns)) return true;
     const ofAccounts = await store.unindexedOfAccounts(lastAccount);
     lastAccount = ofAccounts.last ?? '';
-    await index(turnsOfOthers(turns, ofAccounts.turns), true);
+    const others = turnsOfOthers(turns, ofAccounts.turns);
+    if (others.length > 0) await index(others, true);
     return true;
   };
 }
@@ -194,15 +167,13 @@ export function startIndexer(indexing: Indexing): Indexer {
     failed = false;
   }
 
-  const isBusy = (): boolean => performance.now() - appliedAt < BUSY_MS;
-
-  async function giveWay(startedAt: number, idleFactor = 0): Promise<boolean> {
-    const factor = isBusy() ? BUSY_PAUSE_FACTOR : idleFactor;
-    await sleepUntilAborted((performance.now() - startedAt) * factor, { signal });
-    return !signal.aborted;
+  async function giveWay(startedAt: number, idleFactor = 0): Promise<void> {
+    const now = performance.now();
+    const factor = now - appliedAt < BUSY_MS ? BUSY_PAUSE_FACTOR : idleFactor;
+    await sleepUntilAborted((now - startedAt) * factor, { signal });
   }
 
-  const indexSome = createIndexSteps(indexing, { isBusy, giveWay, onUnreadable });
+  const indexSome = createIndexSteps(indexing, giveWay, onUnreadable);
 
   async function runStep(): Promise<void> {
     const indexes = await indexSome();
