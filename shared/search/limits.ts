@@ -49,10 +49,10 @@ export const SEARCH_LIMITS = {
     /** Recently changed sessions of an account whose turns a search looks up in the index. */
     changedSessions: 200,
     /**
-     * Turns, and characters of their encrypted texts, indexed in one transaction, which takes some
-     * 20 ms. Events wait for it, and clients wait for events to become visible.
+     * Turns, and characters of their encrypted texts, indexed in one transaction, in about 20 ms. The
+     * projection waits for it. A longer turn has its own.
      */
-    turnsAtOnce: 256,
+    turnsAtOnce: 128,
     charactersAtOnce: 32 * KIB,
     /** Accounts looked at together for turns to index out of order, and turns of each. */
     accountsAtOnce: 64,

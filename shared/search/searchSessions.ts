@@ -11,8 +11,8 @@ import { createWordTokenizer } from './wordTokens.ts';
 
 const { queryWords, waitMs, prefixCharacters } = LIMITS.search;
 
-/** Between checks of the index's progress. A check takes up to a millisecond of the main thread. */
-const LOOK_PAUSES = { firstMs: 20, longestMs: 200 };
+/** Pauses between checks of the index. In SQLite, a check may take a millisecond of the main thread. */
+const LOOK_PAUSES = { firstMs: 20, longestMs: 100 };
 
 /** Dependencies of a search. */
 export interface SearchSource {
@@ -79,8 +79,9 @@ async function untilIndexed(
   const pauses = createBackoff(LOOK_PAUSES);
   for (;;) {
     const state = await readIndexState(source, accountId, target);
-    if (!state.lag || performance.now() > until) return state;
-    await sleep(pauses.next(), signal);
+    const leftMs = until - performance.now();
+    if (!state.lag || leftMs <= 0) return state;
+    await sleep(Math.min(pauses.next(), leftMs), signal);
   }
 }
 

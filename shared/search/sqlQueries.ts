@@ -23,15 +23,20 @@ const CHANGED = `FROM {sessions} WHERE account_id = ? AND updated_at >= ? AND st
 
 /**
  * A session with a turn that is not indexed. Its last two turns tell: the last one may still run, and
- * turns end in order. The rows of indexed turns, which may be long, are not read.
+ * turns end in order. The last but one counts even if it ended later, because an earlier one may be
+ * missing, too. The rows of indexed turns, which may be long, are not read.
  */
-const UNINDEXED_SESSION = `SELECT recent.session_id
+const UNINDEXED_SESSION = `SELECT 1
   FROM (SELECT session_id, turns ${CHANGED}) AS recent CROSS JOIN (SELECT 0 AS n UNION ALL SELECT 1) AS back
   WHERE NOT EXISTS (SELECT 1 FROM {turn_words} WHERE turn_words.session_id = recent.session_id
       AND turn_words.turn = recent.turns - back.n)
     AND EXISTS (SELECT 1 FROM {turns} WHERE turns.session_id = recent.session_id
-      AND turns.turn = recent.turns - back.n AND ${BEHIND} AND end_position <= ?)
-  LIMIT 1`;
+      AND turns.turn = recent.turns - back.n AND ${BEHIND} AND (back.n = 1 OR end_position <= ?))`;
+
+/** One row or none. Counting is the cheaper part, and both see the same state. */
+const IS_BEHIND = `SELECT 1 AS behind
+  WHERE (SELECT count(*) FROM (SELECT 1 ${CHANGED}) AS changed) >= ${LIMITS.search.changedSessions}
+    OR EXISTS (${UNINDEXED_SESSION})`;
 
 export function createIndexQueries({ generation, query }: SqlDatabase): IndexQueries {
   const progress = query<IndexProgress>(`SELECT
@@ -39,21 +44,14 @@ export function createIndexQueries({ generation, query }: SqlDatabase): IndexQue
     (SELECT position FROM {indexed}) AS indexed,
     (SELECT ended_at FROM {turns} WHERE ${BEHIND} ORDER BY end_position LIMIT 1) AS unindexed_from,
     ${generation} AS generation`);
-  const unindexed = query(UNINDEXED_SESSION);
-  const changed = query<{ sessions: number }>(
-    `SELECT count(*) AS sessions FROM (SELECT 1 ${CHANGED}) AS found`,
-  );
+  const behind = query(IS_BEHIND);
   const count = query<{ waiting: number }>(`SELECT count(*) AS waiting FROM (
     SELECT 1 FROM {turns} WHERE ${BEHIND}
     LIMIT ${LIMITS.search.countedTurns}) AS picked`);
   return {
     indexProgress: async () => (await progress())[0]!,
-    async hasUnindexed(accountId, from, upTo) {
-      // First, because it is the cheaper one of the two.
-      const [{ sessions }] = (await changed(accountId, from)) as [{ sessions: number }];
-      if (sessions >= LIMITS.search.changedSessions) return true;
-      return (await unindexed(accountId, from, upTo)).length > 0;
-    },
+    hasUnindexed: async (accountId, from, upTo) =>
+      (await behind(accountId, from, accountId, from, upTo)).length > 0,
     countUnindexed: async () => (await count())[0]!.waiting,
   };
 }

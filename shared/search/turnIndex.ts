@@ -58,8 +58,8 @@ export interface TurnIndex {
    */
   unindexed(): Promise<NextTurn[]>;
   /**
-   * A few turns to index of each account behind this one in the order of ids, within LIMITS.search,
-   * so that no account waits for all turns of others. Errors: `store_unavailable`.
+   * A few turns to index of accounts behind this one in the order of ids, within LIMITS.search, so
+   * that no account waits for all turns of others. Errors: `store_unavailable`.
    */
   unindexedOfAccounts(after: string): Promise<TurnsOfAccounts>;
   /**

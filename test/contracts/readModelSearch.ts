@@ -208,6 +208,22 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       expect(await readModels.indexProgress()).toMatchObject({ unindexed_from: null });
     });
 
+    test('of an account are not all indexed while two later turns of the session have begun', async () => {
+      const { readModels, store } = fixture;
+      await apply(...talk(first, ['apple']));
+      const { ended } = await readModels.indexProgress();
+      await apply(
+        ...[2, 3].flatMap((n) => [
+          record(first, turnStarted(n, { input: 'pear' })),
+          record(first, turnCompleted(n, { output: 'x' })),
+        ]),
+      );
+      const { unindexed_from } = await readModels.indexProgress();
+      expect(await readModels.hasUnindexed('acct_1', unindexed_from!, ended!)).toBe(true);
+      await store.index(withTokens(await store.unindexed()));
+      expect(await readModels.hasUnindexed('acct_1', unindexed_from!, ended!)).toBe(false);
+    });
+
     test('are indexed a few turns of each account at a time, whatever waits before them', async () => {
       const { readModels, store } = fixture;
       const many = Array.from({ length: 3 * LIMITS.search.turnsAtOnce }, (_, n) => idOf(n));
@@ -215,14 +231,19 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
         ...many.flatMap((id) => talk(id, ['flood'])),
         ...talk(third, ['apple', 'pear'], 'acct_2'),
       );
-      const { turns, last } = await store.unindexedOfAccounts('');
+      const turns: EndedTurn[] = [];
+      // A store may look at fewer accounts at once when it is slow.
+      for (let last: string | undefined = ''; last !== undefined;) {
+        const found = await store.unindexedOfAccounts(last);
+        turns.push(...found.turns);
+        last = found.last;
+      }
       const of = (account: string) => turns.filter(({ account_id }) => account_id === account);
       expect(of('acct_1')).toHaveLength(LIMITS.search.turnsOfAccount);
       expect(of('acct_2')).toMatchObject([
         { session_id: third, turn: 1, input: 'apple' },
         { session_id: third, turn: 2, input: 'pear' },
       ]);
-      expect(last).toBeUndefined();
       await store.index(withTokens(of('acct_2')), true);
       expect(await find(['pear'], {}, 'acct_2')).toEqual([[third, 2]]);
       const { ended, indexed, unindexed_from } = await readModels.indexProgress();
@@ -236,7 +257,7 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       }
       expect(isIndexed).toEqual([...many.map(() => false), true, true]);
       expect(await find(['pear'], {}, 'acct_2')).toEqual([[third, 2]]);
-      expect(await store.unindexedOfAccounts('')).toMatchObject({ turns: [] });
+      expect((await store.unindexedOfAccounts('')).turns).toEqual([]);
     });
 
     test('are of turns that failed as well', async () => {

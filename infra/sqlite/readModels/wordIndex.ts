@@ -68,6 +68,9 @@ const CHANGES = 'SELECT total_changes() AS changes';
 /** Fewer changes mean that there was nothing to merge. */
 const CHANGES_OF_MERGE = 2;
 
+/** Looks at accounts for this long at once: the projection waits, and each may take two milliseconds. */
+const LOOK_MS = 5;
+
 const charactersOf = ({ input, output }: EndedTurn): number => input.length + (output?.length ?? 0);
 
 /** Fills `turn_words` and, by its triggers, the word index. Its methods throw SQLite's errors. */
@@ -122,7 +125,8 @@ export function createWordIndex(database: DatabaseSync) {
       let characters = 0;
       let last: string | undefined = after;
       if (from === undefined) return { turns, last: undefined };
-      for (let looked = 0; looked < accountsAtOnce; looked += 1) {
+      const until = performance.now() + LOOK_MS;
+      for (let looked = 0; looked < accountsAtOnce && performance.now() < until; looked += 1) {
         last = (nextAccount.get(last)!['next'] as string | null) ?? undefined;
         if (last === undefined) break;
         for (const row of ofAccount.iterate(last, earliestChange(from))) {

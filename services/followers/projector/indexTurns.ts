@@ -15,12 +15,14 @@ import { troubleReason } from './reports.ts';
 const PAUSES = { firstMs: 100, longestMs: 5_000 };
 /** Turns that arrive within this time are indexed together. */
 const GATHER_MS = 100;
-/** For this long after an event was applied, indexing leaves time for other work. */
+/** For this long after a batch of events was applied, indexing leaves time for other work. */
 const BUSY_MS = 1_000;
-/** The pause after a step while busy, as a multiple of the step's duration. */
+/** The pause after a transaction while busy, as a multiple of its duration. */
 const BUSY_PAUSE_FACTOR = 3;
 /** The same while idle and removing the words of erased turns, which is not urgent. */
 const FORGETTING_PAUSE_FACTOR = 1;
+/** The longest of these pauses: a transaction may have waited for batches of events. */
+const LONGEST_PAUSE_MS = 250;
 /** A rebuild in a database replaces the index, and requests no work. */
 const IDLE_MS = 5_000;
 /** Yields to the event loop after this much work. */
@@ -78,47 +80,57 @@ function fillStep(turns: readonly EndedTurn[]): boolean {
   );
 }
 
-/** Omits the turns of accounts with as many in the step: those need no step out of order. */
+/**
+ * Omits the turns of accounts that have as many, or half of the turns, in the step: those need no step
+ * out of order.
+ */
 function turnsOfOthers(
   step: readonly EndedTurn[],
   ofAccounts: readonly EndedTurn[],
 ): readonly EndedTurn[] {
   const counts = new Map<string, number>();
   for (const { account_id } of step) counts.set(account_id, (counts.get(account_id) ?? 0) + 1);
-  return ofAccounts.filter(
-    ({ account_id }) => (counts.get(account_id) ?? 0) < LIMITS.search.turnsOfAccount,
-  );
+  const enough = Math.min(LIMITS.search.turnsOfAccount, step.length / 2);
+  return ofAccounts.filter(({ account_id }) => (counts.get(account_id) ?? 0) < enough);
 }
 
 /**
  * Returns a function that indexes some of the turns that have ended, and returns false when there
  * were none. While turns wait, those that are next in the order of the log alternate with a few of
  * each other account: an account with few turns does not wait for all those of another one.
+ * `pauseAfter` is called after each transaction, with the time when it and the query for its turns
+ * began.
  */
 function createIndexSteps(
   indexing: Indexing,
-  giveWay: (startedAt: number) => Promise<void>,
+  pauseAfter: (startedAt: number) => Promise<void>,
   onUnreadable: () => void,
 ): () => Promise<boolean> {
   const { store } = indexing;
   let lastAccount = '';
 
-  async function index(turns: readonly EndedTurn[], outOfOrder = false): Promise<void> {
+  async function indexNext(): Promise<readonly EndedTurn[]> {
     const startedAt = performance.now();
-    await store.index(await tokenize(indexing, turns, onUnreadable), outOfOrder);
-    await giveWay(startedAt);
+    const turns = await store.unindexed();
+    if (turns.length === 0) return turns;
+    await store.index(await tokenize(indexing, turns, onUnreadable));
+    await pauseAfter(startedAt);
+    return turns;
+  }
+
+  async function indexOthers(step: readonly EndedTurn[]): Promise<void> {
+    const startedAt = performance.now();
+    const ofAccounts = await store.unindexedOfAccounts(lastAccount);
+    lastAccount = ofAccounts.last ?? '';
+    const others = turnsOfOthers(step, ofAccounts.turns);
+    if (others.length > 0) await store.index(await tokenize(indexing, others, onUnreadable), true);
+    await pauseAfter(startedAt);
   }
 
   return async () => {
-    const turns = await store.unindexed();
-    if (turns.length === 0) return false;
-    await index(turns);
-    if (!fillStep(turns)) return true;
-    const ofAccounts = await store.unindexedOfAccounts(lastAccount);
-    lastAccount = ofAccounts.last ?? '';
-    const others = turnsOfOthers(turns, ofAccounts.turns);
-    if (others.length > 0) await index(others, true);
-    return true;
+    const turns = await indexNext();
+    if (fillStep(turns)) await indexOthers(turns);
+    return turns.length > 0;
   };
 }
 
@@ -167,13 +179,15 @@ export function startIndexer(indexing: Indexing): Indexer {
     failed = false;
   }
 
-  async function giveWay(startedAt: number, idleFactor = 0): Promise<void> {
+  /** Pauses for a multiple of the time since then; without `idleFactor` only while busy. */
+  async function pauseAfter(startedAt: number, idleFactor = 0): Promise<void> {
     const now = performance.now();
     const factor = now - appliedAt < BUSY_MS ? BUSY_PAUSE_FACTOR : idleFactor;
-    await sleepUntilAborted((now - startedAt) * factor, { signal });
+    const pauseMs = Math.min(LONGEST_PAUSE_MS, (now - startedAt) * factor);
+    await sleepUntilAborted(pauseMs, { signal });
   }
 
-  const indexSome = createIndexSteps(indexing, giveWay, onUnreadable);
+  const indexSome = createIndexSteps(indexing, pauseAfter, onUnreadable);
 
   async function runStep(): Promise<void> {
     const indexes = await indexSome();
@@ -186,7 +200,7 @@ export function startIndexer(indexing: Indexing): Indexer {
     if (!hasMore) await resolvesWithin(workRequested.promise, IDLE_MS);
     workRequested = Promise.withResolvers<void>();
     if (!hasMore) await gathering.pause(signal);
-    else if (forgets) await giveWay(startedAt, FORGETTING_PAUSE_FACTOR);
+    else if (forgets) await pauseAfter(startedAt, FORGETTING_PAUSE_FACTOR);
   }
 
   async function run(): Promise<void> {

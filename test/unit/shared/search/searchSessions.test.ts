@@ -18,6 +18,7 @@ const FROM = '2026-11-23T09:01:00.000Z';
 
 let progress: IndexProgress;
 let isBehind: boolean;
+let looks: number;
 let asked: unknown[];
 let onAsked: () => void;
 let keys: ReturnType<typeof memoryKeys>['keys'];
@@ -41,6 +42,7 @@ const search = (query: Partial<SessionSearch>, signal?: AbortSignal, find = sear
         indexProgress: async () => ({ ...progress }),
         async hasUnindexed(...given) {
           expect(given).toEqual(['acct_1', '2026-11-23T09:00:00.000Z', positionOf(100)]);
+          looks += 1;
           return isBehind;
         },
         async listSessions(_accountId, page, given) {
@@ -81,10 +83,13 @@ test('a search waits until what had ended when it came is indexed, whatever ends
 
 test('a search that would wait for too long answers, and says what it may have missed', async () => {
   progress.indexed = positionOf(37);
+  looks = 0;
   expect(await search({ q: 'one' })).toMatchObject({
     rows: [{}],
     index: { complete_until: FROM },
   });
+  // Each takes time of the main thread.
+  expect(looks).toBeLessThan(LIMITS.search.waitMs / 50);
 });
 
 test('a search that needs all turns is refused instead', async () => {

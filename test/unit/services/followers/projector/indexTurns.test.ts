@@ -159,8 +159,8 @@ test('a few turns of each account are indexed after a full step of those that ar
   );
 });
 
-test('after a step, indexing leaves three times as long to other work while events arrive', async () => {
-  const STEP_MS = 100;
+test('while events arrive, indexing pauses for three times as long as a transaction takes', async () => {
+  const TRANSACTION_MS = 50;
   const turns = [1, 2, 3].map((n) => turn(n));
   const { state, store } = storeWith(turns, 1);
   const indexedAt: number[] = [];
@@ -168,7 +168,11 @@ test('after a step, indexing leaves three times as long to other work while even
     store: {
       ...store,
       async index(part) {
-        await new Promise((resolve) => setTimeout(resolve, STEP_MS));
+        // Longer than events that were applied at the start count as recent.
+        const ms = indexedAt.length === 1 ? 1_100 : TRANSACTION_MS;
+        await new Promise((resolve) => setTimeout(resolve, ms));
+        // The projection is behind; its clients wait all the more.
+        if (indexedAt.length === 1) indexer.onApplied(false);
         indexedAt.push(performance.now());
         await store.index(part);
       },
@@ -177,11 +181,36 @@ test('after a step, indexing leaves three times as long to other work while even
     logger: recordingLogger().logger,
   });
   indexer.onApplied(true);
-  expect(await until(() => state.indexed.length === 1)).toBe(true);
-  // Also of a projection that has not caught up again.
-  indexer.onApplied(false);
   expect(await until(() => state.indexed.length === 3)).toBe(true);
-  expect(indexedAt[1]! - indexedAt[0]!).toBeGreaterThan(3.9 * STEP_MS);
+  const [first, second, third] = indexedAt as [number, number, number];
+  expect(second - first).toBeGreaterThan(1_100 + 2.9 * TRANSACTION_MS);
+  // The longest pause.
+  expect(third - second).toBeGreaterThan(240 + TRANSACTION_MS);
+});
+
+test('a step of one account indexes no more of it out of order', async () => {
+  const long = { ...turn(1), input: 'x'.repeat(LIMITS.search.charactersAtOnce) };
+  const { state, store } = storeWith([long]);
+  const outOfOrder: TurnWords[] = [];
+  indexer = startIndexer({
+    store: {
+      ...store,
+      unindexedOfAccounts: async () => ({
+        turns: [turn(2), turn(3, 'acct_2')],
+        last: undefined,
+      }),
+      async index(part, isOutOfOrder) {
+        if (isOutOfOrder) outOfOrder.push(...part);
+        else await store.index(part);
+      },
+    },
+    keys: memoryKeys().keys,
+    logger: recordingLogger().logger,
+  });
+  indexer.onApplied(true);
+  expect(await until(() => outOfOrder.length > 0)).toBe(true);
+  expect(state.indexed).toHaveLength(1);
+  expect(outOfOrder.map(({ account_id }) => account_id)).toEqual(['acct_2']);
 });
 
 test('a few turns of each account are indexed after a few long turns, too', async () => {
