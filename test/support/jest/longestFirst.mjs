@@ -36,8 +36,14 @@ const LONGEST = [
   'http/forkRequests.test.ts',
   'replays/replays.test.ts',
   'integration/http/exports.test.ts',
-  'integration/cli/replay.test.ts',
+  'slow/cli/replay.test.ts',
   'projections/changedLog.test.ts',
+  'proof/verifyBundle.test.ts',
+  'proof/makeBundle.test.ts',
+  'http/feed.test.ts',
+  'thread/stdioTransport.test.ts',
+  'web/pages.test.ts',
+  'integration/http/keys.test.ts',
 ];
 
 const place = ({ path }) => {
