@@ -6,18 +6,12 @@ import {
   type TurnOutputPosition,
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
-import { LIMITS } from '../../../shared/limits.ts';
-import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import {
   followTurn,
   type TurnSnapshot,
   type TurnUpdate,
 } from '../../../shared/runs/live/followTurn.ts';
-import {
-  recordedTurn,
-  type RecordedTurnOutcome,
-} from '../../../shared/sessions/turns/recordedTurn.ts';
-import { readTurn } from '../../../shared/sessions/turns/turn.ts';
+import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readLastEventId } from '../http/requestHeaders.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -25,6 +19,7 @@ import { successEnvelope } from '../http/responses/envelope.ts';
 import type { ErrorPresenter } from '../http/errors/errorPresenter.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from './presenter.ts';
+import { readTurnRecord } from './turnMemory.ts';
 import type { OutputDelta, StreamedToolCall, TurnStarted } from './turnStreamSchemas.ts';
 
 const RULE = 'must be the id of an event of this turn, as its stream gave it';
@@ -100,27 +95,6 @@ function formatOnce(
   const event = formatUpdate(update, turn, errors, requestId);
   if (update.type !== 'ended' && !update.recorded) liveEvents.set(update, event);
   return event;
-}
-
-/** Reads the record of a turn after acquiring memory for it. */
-export async function readTurnRecord(
-  api: RouteContext,
-  subject: AccountTurn,
-  ctx: Context,
-): Promise<TurnSnapshot> {
-  const permit: Permit = await api.responseMemory.acquire(
-    subject.account_id,
-    LIMITS.http.pageBytes,
-    ctx.res,
-  );
-  try {
-    const row = await readTurn(api, subject);
-    // In a fork, a shared turn appears as the fork's own.
-    return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: permit.release };
-  } catch (error) {
-    permit.release();
-    throw error;
-  }
 }
 
 interface TurnSseOptions {

@@ -169,6 +169,13 @@ export async function renderPage<Row>(
   };
 }
 
+/** Renders the response with one object. */
+export const renderOne = (data: object, { pretty }: RenderOptions): Promise<RenderedPage> =>
+  Promise.resolve({
+    body: Buffer.from(jsonText(successEnvelope(data), pretty)),
+    nextCursor: undefined,
+  });
+
 const DEFAULT_PAGE_ENTRIES = 100;
 
 /** The page that a request asks for, without undefined members. */
