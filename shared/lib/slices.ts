@@ -113,3 +113,25 @@ function* jsonPieces(value: unknown): Generator<string> {
  * stands for the value that it returns, and is called when that value is due.
  */
 export const jsonSlices = (value: unknown): Generator<string> => joinToSlices(jsonPieces(value));
+
+function* prettyPieces(value: unknown, lineBreak: string): Generator<string> {
+  if (charsLeft(value, SLICE_CHARS) >= 0) {
+    yield JSON.stringify(value ?? null, null, 2).replaceAll('\n', lineBreak);
+    return;
+  }
+  if (typeof value === 'string') return yield* textAsJson(value);
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const members = Object.entries(value as object).filter(
+    ([, member]) => member !== undefined || open === '[',
+  );
+  yield open!;
+  for (const [index, [name, member]] of members.entries()) {
+    yield `${index > 0 ? ',' : ''}${lineBreak}  ${open === '{' ? `${JSON.stringify(name)}: ` : ''}`;
+    yield* prettyPieces(member, `${lineBreak}  `);
+  }
+  yield members.length > 0 ? lineBreak + close! : close!;
+}
+
+/** Like jsonSlices, but indented by two spaces after each line break, and without functions. */
+export const prettyJsonSlices = (value: unknown, lineBreak = '\n'): Generator<string> =>
+  joinToSlices(prettyPieces(value, lineBreak));

@@ -1,17 +1,16 @@
 import { addAbortListener } from 'node:events';
-import type { Context } from 'koa';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
-import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
+import { turnNotFound } from '../../../shared/sessions/turns/turn.ts';
 import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 import { readWithinGrowingMemory } from '../http/responses/growingMemory.ts';
 import { wantsPretty } from '../http/responses/envelope.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
-import type { RouteContext } from '../context.ts';
 import {
   PAGE_BUFFER_BYTES,
   parsePageQuery,
+  renderOne,
   renderPage,
   type ListFormat,
 } from '../http/responses/listResponse.ts';
@@ -33,13 +32,8 @@ import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
-import {
-  acquireStream,
-  readTurnPosition,
-  readTurnRecord,
-  startedEvent,
-  turnSse,
-} from './turnSse.ts';
+import { MEMORY_PER_EVENT_BYTE, readTurnRecord, readTurnWithinMemory } from './turnMemory.ts';
+import { acquireStream, readTurnPosition, startedEvent, turnSse } from './turnSse.ts';
 import { TurnEventId, TurnStreamEvent } from './turnStreamSchemas.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
@@ -51,21 +45,6 @@ function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
 } {
   if (!NUMBER.test(turn!)) throw turnNotFound();
   return { session_id: sessionId!, turn: Number(turn) };
-}
-
-/** Reads a turn after acquiring memory for its response. */
-async function readTurnWithinMemory(
-  api: RouteContext,
-  account_id: string,
-  turn: { session_id: string; turn: number },
-  ctx: Context,
-): ReturnType<typeof readTurn> {
-  const permit = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
-  try {
-    return await readTurn(api, { account_id, ...turn });
-  } finally {
-    permit.release();
-  }
 }
 
 /** The target that a chat token must cover to read or cancel turns. */
@@ -135,21 +114,29 @@ const getTurnRoute = defineRoute({
   errors: ['quota_exceeded', 'turn_not_found', ...SHARED_SESSION_ERROR_CODES],
   handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
-    const turn = parseTurnPath(params);
+    const { session_id, turn } = parseTurnPath(params);
+    const subject = { account_id, session_id, turn };
     const { wait } = readPreferences(ctx);
     setPreferenceApplied(ctx, { respondAsync: false, wait });
     const ended = new AbortController();
     const stopWatching = onResponseClosed(ctx.res, () => ended.abort(clientDisconnectError()));
     using _stopping = addAbortListener(api.stopping, () => ended.abort());
     try {
-      const row = await awaitTurn(api.runState, {
+      const rendered = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
         signal: ended.signal,
-        readTurn: () => readTurnWithinMemory(api, account_id, turn, ctx),
+        respond: (mayWait) =>
+          readTurnWithinMemory(api, subject, ctx, async (row) => {
+            const { turn: number, revision } = row;
+            if (mayWait && row.status === 'running')
+              return { running: { session_id: row.session_id, turn: number, revision } };
+            await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
+            const to = { account_id, pretty: wantsPretty(ctx) };
+            return { response: await renderOne(presentTurn(session_id, row, query), to) };
+          }),
       });
-      await api.readAudit.record(api, actor, 'transcripts', sessionStream(turn.session_id));
-      return { data: presentTurn(turn.session_id, row, query) };
+      return { page: () => Promise.resolve(rendered) };
     } finally {
       stopWatching();
     }
@@ -183,9 +170,6 @@ const cancelRoute = defineRoute({
   }),
 });
 
-/** Memory per byte of an event while its request is rebuilt: decrypted, as text, and as sent. */
-const MEMORY_PER_EVENT_BYTE = 4;
-
 const REQUEST_LIST: ListFormat<RebuiltRequest> = {
   emptyData: [],
   present: presentRequest,
@@ -206,9 +190,9 @@ const listTurnRequestsRoute = defineRoute({
   handle: async (api, { actor, params, query }, ctx) => {
     const { account_id } = actor;
     const turn = { account_id, ...parseTurnPath(params) };
-    const rendered = await readWithinGrowingMemory(api, account_id, ctx.res, async (grow) => {
+    const target = { account_id, response: ctx.res, bytes: PAGE_BUFFER_BYTES };
+    const rendered = await readWithinGrowingMemory(api, target, async (grow) => {
       const hold = (bytes: number): void => grow(PAGE_BUFFER_BYTES + MEMORY_PER_EVENT_BYTE * bytes);
-      hold(0);
       const page = await readRequests(api, turn, { ...parsePageQuery(query), hold });
       await api.readAudit.record(api, actor, 'requests', sessionStream(turn.session_id));
       return renderPage(page, REQUEST_LIST, { account_id, pretty: wantsPretty(ctx) });

@@ -6,18 +6,14 @@ import {
   type TurnOutputPosition,
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
-import { LIMITS } from '../../../shared/limits.ts';
-import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import {
   followTurn,
   type TurnSnapshot,
   type TurnUpdate,
 } from '../../../shared/runs/live/followTurn.ts';
-import {
-  recordedTurn,
-  type RecordedTurnOutcome,
-} from '../../../shared/sessions/turns/recordedTurn.ts';
-import { readTurn } from '../../../shared/sessions/turns/turn.ts';
+import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
+import { SLICE_BYTES, yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { jsonSlices } from '../../../shared/lib/slices.ts';
 import { readLastEventId } from '../http/requestHeaders.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
@@ -25,6 +21,7 @@ import { successEnvelope } from '../http/responses/envelope.ts';
 import type { ErrorPresenter } from '../http/errors/errorPresenter.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from './presenter.ts';
+import { readTurnRecord } from './turnMemory.ts';
 import type { OutputDelta, StreamedToolCall, TurnStarted } from './turnStreamSchemas.ts';
 
 const RULE = 'must be the id of an event of this turn, as its stream gave it';
@@ -45,82 +42,84 @@ export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
   data: JSON.stringify({ session_id, turn } satisfies Static<typeof TurnStarted>),
 });
 
-function endedEvent(
+/** An event whose data is not serialized yet. */
+interface EventDraft {
+  id: string;
+  event: string;
+  data: object;
+}
+
+function draftEnd(
   end: RecordedTurnOutcome,
   id: string,
   errors: ErrorPresenter,
   requestId: string,
-): SseEvent {
-  if ('result' in end)
-    return { id, event: 'turn.completed', data: JSON.stringify(successEnvelope(end.result)) };
-  const failure = errors.present(errors.toPublicError(end.failed), requestId);
-  return { id, event: 'error', data: JSON.stringify(failure) };
+): EventDraft {
+  if ('result' in end) return { id, event: 'turn.completed', data: successEnvelope(end.result) };
+  const data = errors.present(errors.toPublicError(end.failed), requestId);
+  return { id, event: 'error', data };
 }
 
-function formatUpdate(
+function draftUpdate(
   update: TurnUpdate,
   turn: number,
   errors: ErrorPresenter,
   requestId: string,
-): SseEvent {
+): EventDraft {
   const recorded = 'recorded' in update && update.recorded ? { recorded: true as const } : {};
   switch (update.type) {
     case 'reasoning':
     case 'text': {
       const { type, text, position } = update;
-      const delta: Static<typeof OutputDelta> = { round: position.round, text, ...recorded };
-      const data = JSON.stringify(delta);
+      const data: Static<typeof OutputDelta> = { round: position.round, text, ...recorded };
       const event = type === 'text' ? 'output.delta' : 'reasoning.delta';
       return { id: formatTurnPosition(turn, position), event, data };
     }
     case 'called': {
-      const call: Static<typeof StreamedToolCall> = {
+      const data: Static<typeof StreamedToolCall> = {
         ...presentToolCall(update.call),
         ...recorded,
       };
-      const data = JSON.stringify(call);
       return { id: formatTurnPosition(turn, update.position), event: 'tool.called', data };
     }
     case 'ended':
-      return endedEvent(update, formatTurnPosition(turn, 'end'), errors, requestId);
+      return draftEnd(update, formatTurnPosition(turn, 'end'), errors, requestId);
     default:
       return update satisfies never;
   }
 }
 
+/** The JSON of a value. Yields to the event loop between slices. */
+async function jsonInSlices(account_id: string, value: object): Promise<string> {
+  let text = '';
+  let yieldAt = SLICE_BYTES;
+  for (const slice of jsonSlices(value)) {
+    text += slice;
+    if (text.length < yieldAt) continue;
+    yieldAt = text.length + SLICE_BYTES;
+    await yieldToEventLoop(account_id);
+  }
+  return text;
+}
+
 /** The events of parts that followers share. */
 const liveEvents = new WeakMap<TurnUpdate, SseEvent>();
 
-/** Like formatUpdate, but formats a part once for all followers of a live turn. */
-function formatOnce(
-  ...[update, turn, errors, requestId]: Parameters<typeof formatUpdate>
-): SseEvent {
+/** Formats an update, and a part of a live turn once for all of its followers. */
+async function formatUpdate(
+  update: TurnUpdate,
+  { account_id, turn }: AccountTurn,
+  errors: ErrorPresenter,
+  requestId: string,
+): Promise<SseEvent> {
   const known = liveEvents.get(update);
   if (known) return known;
-  const event = formatUpdate(update, turn, errors, requestId);
-  if (update.type !== 'ended' && !update.recorded) liveEvents.set(update, event);
+  const draft = draftUpdate(update, turn, errors, requestId);
+  if (update.type === 'ended' || update.recorded)
+    return { ...draft, data: await jsonInSlices(account_id, draft.data) };
+  const event = { ...draft, data: JSON.stringify(draft.data) };
+  liveEvents.set(update, event);
   return event;
-}
-
-/** Reads the record of a turn after acquiring memory for it. */
-export async function readTurnRecord(
-  api: RouteContext,
-  subject: AccountTurn,
-  ctx: Context,
-): Promise<TurnSnapshot> {
-  const permit: Permit = await api.responseMemory.acquire(
-    subject.account_id,
-    LIMITS.http.pageBytes,
-    ctx.res,
-  );
-  try {
-    const row = await readTurn(api, subject);
-    // In a fork, a shared turn appears as the fork's own.
-    return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: permit.release };
-  } catch (error) {
-    permit.release();
-    throw error;
-  }
 }
 
 interface TurnSseOptions {
@@ -155,7 +154,7 @@ export async function* turnSse(
     ...(ended && { awaitOwnOutcome: () => ended }),
   };
   for await (const update of followTurn(following, subject, after, signal))
-    yield formatOnce(update, subject.turn, api.errors, requestId);
+    yield await formatUpdate(update, subject, api.errors, requestId);
 }
 
 /** Acquires a permit for a stream, which is released when the response is closed. */

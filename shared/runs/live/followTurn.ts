@@ -18,7 +18,7 @@ export type TurnUpdate =
 /** The recorded turn. */
 export interface TurnSnapshot {
   turn: RecordedTurn;
-  /** Releases the memory of the snapshot. Called after its parts were passed on. */
+  /** Releases the memory of the snapshot. Called after its parts and its end were passed on. */
   done: () => void;
 }
 
@@ -52,6 +52,37 @@ async function* followLiveTurn(
   return position;
 }
 
+/** A turn that was open when its record was read. */
+interface OpenRecord {
+  /** The position after its recorded output. */
+  position: TurnOutputPosition;
+  rounds: number;
+  deadline: string;
+}
+
+/**
+ * Yields the recorded output after a position, and the end of a turn that has ended. The record is in
+ * memory until the last of it was passed on.
+ */
+async function* followRecord(
+  readSnapshot: FollowOptions['readSnapshot'],
+  after: TurnOutputPosition,
+): AsyncGenerator<TurnUpdate, OpenRecord | undefined> {
+  const { turn, done } = await readSnapshot();
+  let position = after;
+  try {
+    for (const part of partsAfter(turn.rounds, position)) {
+      position = part.position;
+      yield { ...part, recorded: true };
+    }
+    if (!turn.outcome) return { position, rounds: turn.rounds.length, deadline: turn.deadline };
+    yield { type: 'ended', ...turn.outcome };
+    return undefined;
+  } finally {
+    done();
+  }
+}
+
 /**
  * Yields the output of a turn after a position, and then its end, while the turn runs or at any
  * later time. Reads it from the run if that is in this process and buffered, and otherwise from the
@@ -78,24 +109,17 @@ export async function* followTurn(
       if (awaitOwnOutcome && isWhole) return yield { type: 'ended', ...(await awaitOwnOutcome()) };
     }
     signal.throwIfAborted();
-    const { turn: record, done } = await readSnapshot();
-    try {
-      for (const part of partsAfter(record.rounds, position)) {
-        position = part.position;
-        yield { ...part, recorded: true };
-      }
-    } finally {
-      done();
-    }
-    if (record.outcome) return yield { type: 'ended', ...record.outcome };
+    const open = yield* followRecord(readSnapshot, position);
+    if (!open) return;
+    ({ position } = open);
     if (changed && !running?.hasEnded()) {
       await abortable(changed, signal);
       continue;
     }
     either.throwIfAborted();
-    if (now() > Date.parse(record.deadline) + LIMITS.stream.overdueMs)
+    if (now() > Date.parse(open.deadline) + LIMITS.stream.overdueMs)
       throw storeUnavailableError('The end of the turn is not recorded yet.');
-    const mirror = mirroredTurns.follow(subject, record.rounds.length + 1);
+    const mirror = mirroredTurns.follow(subject, open.rounds + 1);
     const [from, startedAt] = [position, performance.now()];
     try {
       position = yield* followLiveTurn(mirror.turn, position, either);

@@ -1,20 +1,24 @@
 import { addAbortListener } from 'node:events';
 import { sleepUntilAborted } from '../../lib/time/sleep.ts';
-import type { TurnRow } from '../../readModels/tables.ts';
 import type { RunState } from '../context.ts';
 import type { WatchedTurn } from './turnWatch.ts';
 
 /** Delay before a turn is read again whose end was signalled but is not visible yet. */
 const REREAD_DELAY_MS = 100;
 
-interface AwaitTurnOptions {
+type RunningTurn = Pick<WatchedTurn, 'session_id' | 'turn' | 'revision'>;
+
+interface AwaitTurnOptions<Response> {
   account_id: string;
   /** Longest wait in milliseconds. */
   waitMs: number;
   /** Ends the wait when the client disconnects or the process stops. */
   signal: AbortSignal;
-  /** Reads the current state of the turn. */
-  readTurn: () => Promise<TurnRow>;
+  /**
+   * Reads the turn and makes the response. While the turn runs and `mayWait` is true, it resolves
+   * with no more than the state of the turn, so that no texts are in memory during the wait.
+   */
+  respond: (mayWait: boolean) => Promise<{ running: RunningTurn } | { response: Response }>;
 }
 
 type WatchContext = Pick<RunState, 'turnWatch' | 'turnWaits'>;
@@ -22,8 +26,8 @@ type WatchContext = Pick<RunState, 'turnWatch' | 'turnWaits'>;
 /** Resolves when the turn may have ended or the wait is over. */
 function untilTurnMayHaveEnded(
   { turnWatch }: WatchContext,
-  turn: Pick<WatchedTurn, 'session_id' | 'turn' | 'revision'>,
-  { waitMs, signal }: Pick<AwaitTurnOptions, 'waitMs' | 'signal'>,
+  turn: RunningTurn,
+  { waitMs, signal }: Pick<AwaitTurnOptions<unknown>, 'waitMs' | 'signal'>,
 ): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
   const unwatch = turnWatch.subscribe({ ...turn, by: 'client', onEnd: () => resolve() });
@@ -37,32 +41,27 @@ function untilTurnMayHaveEnded(
 }
 
 /**
- * Resolves with the turn when it has ended in any process, or at the end of the wait. Errors: those
- * of `readTurn`; `rate_limited`, `overloaded` if too many requests wait.
+ * Resolves with the response when the turn has ended in any process, or at the end of the wait.
+ * Errors: those of `respond`; `rate_limited`, `overloaded` if too many requests wait.
  */
-export async function awaitTurn(
+export async function awaitTurn<Response>(
   context: WatchContext,
-  options: AwaitTurnOptions,
-): Promise<TurnRow> {
-  const { account_id, waitMs, signal, readTurn } = options;
+  options: AwaitTurnOptions<Response>,
+): Promise<Response> {
+  const { account_id, waitMs, signal, respond } = options;
   const until = performance.now() + waitMs;
-  let row = await readTurn();
-  if (row.status !== 'running' || waitMs === 0) return row;
+  let state = await respond(waitMs > 0);
+  if ('response' in state) return state.response;
   const permit = context.turnWaits.acquire({ account_id, bytes: 0 });
   try {
-    while (row.status === 'running' && performance.now() < until && !signal.aborted) {
-      const { session_id, turn, revision } = row;
-      const remainingMs = until - performance.now();
-      await untilTurnMayHaveEnded(
-        context,
-        { session_id, turn, revision },
-        { waitMs: remainingMs, signal },
-      );
-      row = await readTurn();
+    while ('running' in state) {
+      const remainingMs = Math.max(0, until - performance.now());
+      await untilTurnMayHaveEnded(context, state.running, { waitMs: remainingMs, signal });
+      state = await respond(performance.now() < until && !signal.aborted);
       const delayMs = Math.min(REREAD_DELAY_MS, until - performance.now());
-      if (row.status === 'running' && delayMs > 0) await sleepUntilAborted(delayMs, { signal });
+      if ('running' in state && delayMs > 0) await sleepUntilAborted(delayMs, { signal });
     }
-    return row;
+    return state.response;
   } finally {
     permit.release();
   }

@@ -13,6 +13,9 @@ import type { SESSION_TABLES } from '../tables.ts';
 type Rows = RowsOf<typeof SESSION_TABLES>;
 type TurnRow = Rows['turns'];
 
+/** What the row of a turn needs of a recorded event beside its data. */
+export type RecordedPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position' | 'metadata'>;
+
 /** An event of a turn. */
 export type TurnEvent = Extract<SessionEvent, { data: { turn: number } }>;
 type LaterEvent = Exclude<TurnEvent, { type: 'session.turn_started.v1' }>;
@@ -71,7 +74,7 @@ function patch(row: TurnRow, event: LaterEvent): Partial<TurnRow> {
 /** Applies an event to a turn's row. Only an open turn accepts events. */
 export function applyTurnEvent(
   found: TurnRow | undefined,
-  recorded: RecordedEvent,
+  recorded: RecordedPlace,
   event: TurnEvent,
 ): TurnRow {
   const session_id = streamId(recorded.stream);

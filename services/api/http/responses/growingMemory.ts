@@ -11,20 +11,36 @@ class ReadNeedsMemory extends Error {
   }
 }
 
-/**
- * Reads within memory for a response. `grow` reserves the bytes that the read needs in all, of which
- * at most half of the account's share is counted. A read that has to wait for memory ends, so that it
- * holds none meanwhile, and starts again with twice as much. Throws `rate_limited` or `overloaded`
- * on a timeout or a disconnect.
- */
-export async function readWithinGrowingMemory<Result>(
-  { memory, responseMemory }: Pick<RouteContext, 'memory' | 'responseMemory'>,
-  account_id: string,
-  response: ServerResponse,
-  read: (grow: (bytes: number) => void) => Promise<Result>,
-): Promise<Result> {
+type MemoryContext = Pick<RouteContext, 'memory' | 'responseMemory'>;
+
+/** The response that a read is for. */
+interface ReadTarget {
+  account_id: string;
+  response: ServerResponse;
+  /** The bytes to reserve before the read. */
+  bytes: number;
+}
+
+/** `grow` reserves the bytes that the read needs in all. */
+type GrowingRead<Result> = (grow: (bytes: number) => void) => Promise<Result>;
+
+/** A result whose memory stays reserved until `release`. */
+interface HeldResult<Result> {
+  result: Result;
+  /** Releases the memory beyond `bytes`. */
+  shrinkTo: (bytes: number) => void;
+  /** Idempotent. */
+  release: () => void;
+}
+
+/** Like readWithinGrowingMemory, but the memory stays reserved for the result. */
+export async function readHoldingMemory<Result>(
+  { memory, responseMemory }: MemoryContext,
+  { account_id, response, bytes: firstBytes }: ReadTarget,
+  read: GrowingRead<Result>,
+): Promise<HeldResult<Result>> {
   const largest = memory.largestRequest('answers');
-  for (let reserved = 0; ;) {
+  for (let reserved = Math.min(firstBytes, largest); ;) {
     const permit = await responseMemory.acquire(account_id, reserved, response);
     const grow = (wanted: number): void => {
       const bytes = Math.min(wanted, largest);
@@ -33,12 +49,28 @@ export async function readWithinGrowingMemory<Result>(
       reserved = bytes;
     };
     try {
-      return await read(grow);
+      const result = await read(grow);
+      const shrinkTo = (bytes: number): void => void (bytes < reserved && permit.resize(bytes));
+      return { result, shrinkTo, release: permit.release };
     } catch (error) {
+      permit.release();
       if (!(error instanceof ReadNeedsMemory)) throw error;
       reserved = error.bytes;
-    } finally {
-      permit.release();
     }
   }
+}
+
+/**
+ * Reads within memory for a response, of which at most half of the account's share is counted. A read
+ * that has to wait for memory ends, so that it holds none meanwhile, and starts again with twice as
+ * much. Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
+ */
+export async function readWithinGrowingMemory<Result>(
+  context: MemoryContext,
+  target: ReadTarget,
+  read: GrowingRead<Result>,
+): Promise<Result> {
+  const { result, release } = await readHoldingMemory(context, target, read);
+  release();
+  return result;
 }

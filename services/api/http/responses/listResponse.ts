@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { PageOf } from '../../../../shared/ports/readModels.ts';
 import {
@@ -6,7 +5,7 @@ import {
   SLICE_BYTES,
 } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
-import { SLICE_CHARS, textAsJson } from '../../../../shared/lib/slices.ts';
+import { jsonSlices, prettyJsonSlices } from '../../../../shared/lib/slices.ts';
 import { jsonText, successEnvelope } from './envelope.ts';
 
 /** The text of an answer, to be written row by row. */
@@ -18,43 +17,9 @@ interface JsonListWriter {
   tail: (isEmpty: boolean) => string;
 }
 
-/** Random, so that it is in no row. */
-const PLACE = randomUUID();
-
-/** Without an array of the members of each object, which would be as much garbage as their JSON. */
-function hasLongText(value: unknown): boolean {
-  if (typeof value === 'string') return value.length > SLICE_CHARS;
-  if (typeof value !== 'object' || value === null) return false;
-  const members = value as Readonly<Record<string, unknown>>;
-  for (const name in members)
-    if (Object.hasOwn(members, name) && hasLongText(members[name])) return true;
-  return false;
-}
-
-/** The JSON of a value in small pieces. `layout` changes the text apart from long strings. */
-function* piecesOf(
-  value: unknown,
-  layout: (json: string) => string,
-  indent?: number,
-): Generator<string> {
-  if (!hasLongText(value)) {
-    yield layout(JSON.stringify(value, null, indent));
-    return;
-  }
-  const texts: string[] = [];
-  const withPlaces = JSON.stringify(
-    value,
-    (_name, member: unknown) => {
-      if (typeof member !== 'string' || member.length <= SLICE_CHARS) return member;
-      texts.push(member);
-      return PLACE;
-    },
-    indent,
-  );
-  for (const [at, piece] of layout(withPlaces).split(`"${PLACE}"`).entries()) {
-    if (at > 0) yield* textAsJson(texts[at - 1]!);
-    yield piece;
-  }
+function* prefixed(prefix: string, pieces: Iterable<string>): Generator<string> {
+  if (prefix !== '') yield prefix;
+  yield* pieces;
 }
 
 /**
@@ -73,25 +38,18 @@ export function createJsonListWriter(
   if (!pretty)
     return {
       head,
-      row: (value, isFirst) => piecesOf(value, (json) => (isFirst ? json : `,${json}`)),
+      row: (value, isFirst) => prefixed(isFirst ? '' : ',', jsonSlices(value)),
       tail: () => after,
     };
   const outer = `\n${/^ */.exec(head.slice(head.lastIndexOf('\n') + 1))![0]}`;
   const inner = `${outer}  `;
   return {
     head,
-    // A line break inside of a text is written as \n: these are the ones between members.
     row: (value, isFirst) =>
-      piecesOf(
-        value,
-        (json) => (isFirst ? inner : `,${inner}`) + json.replaceAll('\n', inner),
-        INDENT,
-      ),
+      prefixed(isFirst ? inner : `,${inner}`, prettyJsonSlices(value, inner)),
     tail: (isEmpty) => (isEmpty ? after : outer + after),
   };
 }
-
-const INDENT = 2;
 
 /** The account that a response is for, and its layout. */
 export interface RenderOptions {
@@ -116,8 +74,14 @@ export interface RenderedPage {
   nextCursor: string | undefined;
 }
 
-/** Encodes pieces together, so that large buffers result, whose memory can be freed at once. */
-function encodedPieces(pieces: Iterable<string>): Buffer<ArrayBuffer>[] {
+/**
+ * Encodes pieces together, so that large buffers result, whose memory can be freed at once. Yields to
+ * the event loop between slices.
+ */
+async function encodePieces(
+  pieces: Iterable<string>,
+  account_id: string,
+): Promise<Buffer<ArrayBuffer>[]> {
   const encoded: Buffer<ArrayBuffer>[] = [];
   let pending = '';
   for (const piece of pieces) {
@@ -125,6 +89,7 @@ function encodedPieces(pieces: Iterable<string>): Buffer<ArrayBuffer>[] {
     if (pending.length < SLICE_BYTES / 2) continue;
     encoded.push(Buffer.from(pending));
     pending = '';
+    if (encoded.length % 2 === 0) await yieldToEventLoop(account_id);
   }
   if (pending !== '') encoded.push(Buffer.from(pending));
   return encoded;
@@ -149,7 +114,7 @@ export async function renderPage<Row>(
   let last: Row | undefined;
   let isCut = false;
   for (const row of rows) {
-    const ofRow = encodedPieces(text.row(present(row), last === undefined));
+    const ofRow = await encodePieces(text.row(present(row), last === undefined), account_id);
     const rowBytes = ofRow.reduce((sum, { length }) => sum + length, 0);
     isCut = last !== undefined && bytes + rowBytes > LIMITS.http.pageBytes;
     if (isCut) break;
@@ -167,6 +132,20 @@ export async function renderPage<Row>(
     body,
     nextCursor: last !== undefined && (more || isCut) ? cursorOf(last) : undefined,
   };
+}
+
+/** Renders the response with one object, which may be large, in slices. */
+export async function renderOne(
+  data: object,
+  { account_id, pretty }: RenderOptions,
+): Promise<RenderedPage> {
+  const envelope = successEnvelope(data);
+  const slices = pretty ? prettyJsonSlices(envelope) : jsonSlices(envelope);
+  const pieces = await encodePieces(slices, account_id);
+  if (pretty) pieces.push(Buffer.from('\n'));
+  const body = Buffer.concat(pieces);
+  pieces.forEach(releaseBuffer);
+  return { body, nextCursor: undefined };
 }
 
 const DEFAULT_PAGE_ENTRIES = 100;

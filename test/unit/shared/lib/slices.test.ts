@@ -1,6 +1,11 @@
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { jsonSlices, nestedJson, SLICE_CHARS } from '../../../../shared/lib/slices.ts';
+import {
+  jsonSlices,
+  nestedJson,
+  prettyJsonSlices,
+  SLICE_CHARS,
+} from '../../../../shared/lib/slices.ts';
 
 /** Values with texts and lists that are longer than a slice. */
 const values = fc.letrec((tie) => ({
@@ -23,11 +28,14 @@ const values = fc.letrec((tie) => ({
   ),
 })).value;
 
-test('the slices of a value are its JSON, and short', () => {
+test.each([
+  ['', jsonSlices, undefined],
+  ['indented ', prettyJsonSlices, 2],
+])('the slices of a value are its %sJSON, and short', (_layout, slicesOf, indent) => {
   fc.assert(
     fc.property(values, (value) => {
-      const slices = [...jsonSlices(value)];
-      expect(slices.join('')).toBe(JSON.stringify(value));
+      const slices = [...slicesOf(value)];
+      expect(slices.join('')).toBe(JSON.stringify(value, null, indent));
       // A character takes at most six as JSON.
       for (const { length } of slices) expect(length).toBeLessThanOrEqual(7 * SLICE_CHARS);
     }),

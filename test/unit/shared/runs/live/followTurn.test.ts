@@ -44,3 +44,25 @@ test.each(['stopping', 'left'] as const)(
     expect(turn.hasEnded()).toBe(true);
   },
 );
+
+test('the record of an ended turn is released when its end was passed on', async () => {
+  const rounds = [{ reasoning: '', text: 'Hello.', calls: [] }];
+  const outcome = { failed: new Error('failed') };
+  const turn = { rounds, outcome, deadline: '2999-01-01T00:00:00.000Z' };
+  const steps: string[] = [];
+  const following = {
+    liveTurns: createLiveTurns(),
+    mirroredTurns: {
+      follow: () => {
+        throw new Error('not followed');
+      },
+    },
+    readSnapshot: async () => ({ turn, done: () => void steps.push('released') }),
+    now: Date.now,
+    stopping: new AbortController().signal,
+  };
+  const { signal } = new AbortController();
+  for await (const { type } of followTurn(following, subject, START_OF_OUTPUT, signal))
+    steps.push(type);
+  expect(steps).toEqual(['text', 'ended', 'released']);
+});

@@ -2,7 +2,6 @@ import { expect, test } from '@jest/globals';
 import { awaitTurn } from '../../../../../shared/runs/queueing/awaitTurn.ts';
 import type { RunState } from '../../../../../shared/runs/context.ts';
 import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
-import type { TurnRow } from '../../../../../shared/readModels/tables.ts';
 
 /** Says of every turn at once that it has ended. */
 const context = {
@@ -18,17 +17,18 @@ const context = {
 /** Waits so long for a turn that ends with the look of that number; how often it was looked at. */
 async function looksIn(waitMs: number, last = Infinity) {
   let looks = 0;
-  const row = await awaitTurn(context, {
+  const status = await awaitTurn(context, {
     account_id: 'acct_1',
     waitMs,
     signal: new AbortController().signal,
-    readTurn: async () => {
+    respond: async (mayWait) => {
       looks += 1;
-      const status = looks >= last ? 'completed' : 'running';
-      return { session_id: 'session_1', turn: 1, revision: 1, status } as TurnRow;
+      if (looks >= last) return { response: 'completed' };
+      if (!mayWait) return { response: 'running' };
+      return { running: { session_id: 'session_1', turn: 1, revision: 1 } };
     },
   });
-  return { looks, status: row.status };
+  return { looks, status };
 }
 
 test('a turn that is told to have ended, and does not show it, is not looked at without a pause', async () => {

@@ -2,7 +2,10 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { readWithinGrowingMemory } from '../../../../../../services/api/http/responses/growingMemory.ts';
+import {
+  readHoldingMemory,
+  readWithinGrowingMemory,
+} from '../../../../../../services/api/http/responses/growingMemory.ts';
 import { createResponseMemory } from '../../../../../../services/api/http/responses/responseMemory.ts';
 import { memoryFor } from '../../../../../support/builders/memory.ts';
 
@@ -13,13 +16,16 @@ const ALL = 8 * MIB;
 function memory() {
   const ledger = memoryFor('answers', ALL);
   const response = Object.assign(new EventEmitter(), { closed: false });
+  const target = { account_id: 'a', response: response as unknown as ServerResponse };
   const context = { memory: ledger, responseMemory: createResponseMemory(ledger, 60_000) };
   return {
     used: () => ledger.usage('answers').used,
     hold: (bytes: number) =>
       ledger.forceReserve({ account_id: 'a', purpose: 'answers', bytes }).release,
-    read: <Result>(work: (grow: (bytes: number) => void) => Promise<Result>) =>
-      readWithinGrowingMemory(context, 'a', response as unknown as ServerResponse, work),
+    read: <Result>(work: (grow: (bytes: number) => void) => Promise<Result>, bytes = 0) =>
+      readWithinGrowingMemory(context, { ...target, bytes }, work),
+    readHolding: <Result>(work: (grow: (bytes: number) => void) => Promise<Result>) =>
+      readHoldingMemory(context, { ...target, bytes: 0 }, work),
   };
 }
 
@@ -55,5 +61,35 @@ test('a read that fails releases its memory', async () => {
     throw new Error('failed');
   });
   await expect(failing).rejects.toThrow('failed');
+  expect(used()).toBe(0);
+});
+
+test('a read that waits for its first bytes begins once, when it has them', async () => {
+  const { used, hold, read } = memory();
+  const release = hold(3.5 * MIB);
+  let attempts = 0;
+  const reading = read(async (grow) => {
+    attempts += 1;
+    grow(MIB);
+    return used();
+  }, MIB);
+  await setImmediate();
+  expect(attempts).toBe(0);
+  release();
+  expect([await reading, attempts, used()]).toEqual([MIB, 1, 0]);
+});
+
+test('a result holds the memory that it needs until it is released', async () => {
+  const { used, readHolding } = memory();
+  const { result, shrinkTo, release } = await readHolding(async (grow) => {
+    grow(MIB);
+    return used();
+  });
+  expect([result, used()]).toEqual([MIB, MIB]);
+  shrinkTo(2 * MIB);
+  expect(used()).toBe(MIB);
+  shrinkTo(MIB / 2);
+  expect(used()).toBe(MIB / 2);
+  release();
   expect(used()).toBe(0);
 });

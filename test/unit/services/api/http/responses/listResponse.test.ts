@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import {
   jsonText,
@@ -7,9 +7,12 @@ import {
 import {
   createJsonListWriter,
   renderList,
+  renderOne,
   renderPage,
+  type RenderOptions,
 } from '../../../../../../services/api/http/responses/listResponse.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
+import { SLICE_CHARS } from '../../../../../../shared/lib/slices.ts';
 
 const value = fc.jsonValue({ depthSize: 'small' });
 const member = fc.dictionary(fc.string({ unit: 'binary' }), value, { maxKeys: 3 });
@@ -43,7 +46,8 @@ test.each([false, true])(
     expect(head + pieces.join('') + tail(false)).toBe(
       jsonText(successEnvelope([large, large]), pretty),
     );
-    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(50_000);
+    // A character takes at most six as JSON.
+    expect(Math.max(...pieces.map(({ length }) => length))).toBeLessThan(7 * SLICE_CHARS);
   },
 );
 
@@ -106,4 +110,51 @@ test('others have the process while a long list is written', async () => {
   for await (const _piece of renderList(async () => ({ rows, more: false }), ROWS, TO));
   clearInterval(timer);
   expect(turns).toBeGreaterThan(5);
+});
+
+describe('an object of a large text and many short ones', () => {
+  const texts = [
+    '\u0001漢'.repeat(200_000),
+    ...Array.from({ length: 500 }, () => 'x'.repeat(5_000)),
+  ];
+  const object = { texts, absent: undefined, status: 'completed', error: null };
+  const renders = [
+    ['alone', object, (to: RenderOptions) => renderOne(object, to)],
+    [
+      'in a list',
+      [object],
+      (to: RenderOptions) =>
+        renderPage(
+          { rows: [{ id: 1, text: '' }], more: false },
+          { ...ROWS, present: () => object },
+          to,
+        ),
+    ],
+  ] as const;
+
+  test.each(renders)('is rendered as its JSON, %s', async (_where, data, render) => {
+    for (const pretty of [false, true]) {
+      const { body, nextCursor } = await render({ ...TO, pretty });
+      expect(body.toString()).toBe(jsonText(successEnvelope(data), pretty));
+      expect(nextCursor).toBeUndefined();
+    }
+  });
+
+  test.each(renders)(
+    'leaves the process to others meanwhile, %s',
+    async (_where, _data, render) => {
+      for (const pretty of [false, true]) {
+        let turns = 0;
+        const count = (): void => {
+          turns += 1;
+          counting = setImmediate(count);
+        };
+        let counting = setImmediate(count);
+        const { body } = await render({ ...TO, pretty });
+        clearImmediate(counting);
+        // Four turns of the event loop lie between two slices.
+        expect(turns).toBeGreaterThan(body.length / 65_536);
+      }
+    },
+  );
 });
