@@ -266,6 +266,8 @@ const streamReplayRoute = defineRoute({
     }),
   },
   errors: ['replay_not_found', ...STREAM_ERROR_CODES],
+  // Of the row and the first event, until the stream begins.
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
     const row = await findOwnReplay(api, account_id, params['replayId']!);
@@ -277,8 +279,7 @@ const streamReplayRoute = defineRoute({
     acquireStream(api, account_id, ctx);
     sendEventStream(ctx, createKeyCheck(api, actor), (disconnected) => {
       const signal = AbortSignal.any([disconnected, api.stopping]);
-      const replay = { account_id, replay_id: row.replay_id, after };
-      return formatUpdates(followReplay(api, replay, signal));
+      return formatUpdates(followReplay(api, { row, after }, signal));
     });
     return undefined;
   },
