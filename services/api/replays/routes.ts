@@ -59,11 +59,13 @@ async function parseReplayBody(
   api: RouteContext,
   accountId: string,
   body: Body,
+  signal: AbortSignal,
 ): Promise<ReplayInput> {
   const { sessions, filter, turns, checks, budget, ...settings } = body;
   const replayedSessions = await findSessionsToReplay(api, accountId, {
     sessions,
     filter: filter && parseSessionFilter(filter),
+    signal,
   });
   if (checks) requireTurnsOf(checks, replayedSessions, turns);
   return {
@@ -110,12 +112,14 @@ const startReplayRoute = defineRoute({
   ],
   idempotency: {
     reserve: async (api, { actor, body }) => {
-      await requireStartable(api, actor, () => parseReplayBody(api, actor.account_id, body));
+      await requireStartable(api, actor, (signal) =>
+        parseReplayBody(api, actor.account_id, body, signal),
+      );
       return { id: api.ids.typeId('replay') };
     },
   },
   handle: async (api, { actor, body, claim }, ctx) => {
-    const input = () => parseReplayBody(api, actor.account_id, body);
+    const input = (signal: AbortSignal) => parseReplayBody(api, actor.account_id, body, signal);
     const data = await startReplay(api, actor, input, claim);
     const { replay_id: id, created_at: updated_at } = data;
     ctx.set('location', `/v1/replays/${id}`);
