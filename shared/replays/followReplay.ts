@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { ReplayEvent, SessionEnd } from './events.ts';
 import { createReadReservation } from '../eventlog/reading/readMemory.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
@@ -8,12 +9,12 @@ import type { MemoryLedger } from '../lib/memory/ledger.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
-import type { ReplayRow } from '../readModels/tables.ts';
-import { findReplayRow } from './queries.ts';
+import { requireShown } from './queries.ts';
+import type { ReplayProgress } from './sqlQueries.ts';
 
 type Source = StreamSource & {
   memory: Pick<MemoryLedger, 'tryReserve' | 'reserve'>;
-  readModels: Pick<ReadModels, 'findReplay'>;
+  readModels: Pick<ReadModels, 'findReplayProgress'>;
 };
 
 type SessionEnded = { type: 'session_ended'; revision: number; end: SessionEnd };
@@ -22,7 +23,28 @@ type SessionEnded = { type: 'session_ended'; revision: number; end: SessionEnd }
 export type ReplayUpdate =
   | SessionEnded
   /** The `ended` update is the last one. */
-  | { type: 'progress' | 'ended'; revision: number; row: ReplayRow };
+  | { type: 'progress' | 'ended'; revision: number; row: ReplayProgress };
+
+interface Poll {
+  at: number;
+  row: Promise<ReplayProgress | undefined>;
+}
+
+/** The latest poll of each replay, by read models. */
+const polls = new WeakMap<Source['readModels'], LRUCache<string, Poll>>();
+
+/** The replay's row. Followers that ask within half of the interval share one query. */
+function pollProgress({ readModels }: Source, replay_id: string): Poll['row'] {
+  const { followMs, runningOfAll: max } = LIMITS.replays;
+  const latest = polls.get(readModels) ?? new LRUCache<string, Poll>({ max });
+  polls.set(readModels, latest);
+  const now = performance.now();
+  const shared = latest.get(replay_id);
+  if (shared && now - shared.at < followMs / 2) return shared.row;
+  const row = readModels.findReplayProgress(replay_id);
+  latest.set(replay_id, { at: now, row });
+  return row;
+}
 
 /**
  * The ended sessions in a page of the replay's events after a revision, and the page's last revision.
@@ -30,7 +52,7 @@ export type ReplayUpdate =
  */
 function readSessionEnds(
   source: Source,
-  { account_id, replay_id, revision }: ReplayRow,
+  { account_id, replay_id, revision }: ReplayProgress,
   sent: number,
   signal: AbortSignal,
 ): Promise<{ ends: SessionEnded[]; last: number }> {
@@ -62,7 +84,7 @@ function readSessionEnds(
  */
 export async function* followReplay(
   source: Source,
-  { row: found, after }: { row: ReplayRow; after: number },
+  { row: found, after }: { row: ReplayProgress; after: number },
   signal: AbortSignal,
 ): AsyncGenerator<ReplayUpdate> {
   const { account_id, replay_id } = found;
@@ -83,7 +105,8 @@ export async function* followReplay(
     }
     if (isNew) yield { type: 'progress', revision: sent, row };
     await sleep(LIMITS.replays.followMs, signal);
-    row = await findReplayRow(source, account_id, replay_id);
+    row = requireShown(await pollProgress(source, replay_id), account_id);
     isNew = row.revision > sent;
+    if (isNew) await yieldToEventLoop(account_id);
   }
 }

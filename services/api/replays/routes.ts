@@ -34,6 +34,8 @@ import { acquireStream } from '../sessions/turnSse.ts';
 import type { RouteContext } from '../context.ts';
 import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 import {
+  presentProgress,
+  presentReplacements,
   presentReplay,
   presentReplaySession,
   presentReplaySettings,
@@ -237,17 +239,23 @@ const RULE = 'must be the id of an event of this replay, as its stream gave it';
 const parseRevision = (id: string): number | undefined =>
   new RegExp(REVISION).test(id) ? Number(id) : undefined;
 
-function formatUpdate(update: ReplayUpdate): SseEvent {
+type Replacements = Static<typeof Replay>['replacements'];
+
+function formatUpdate(update: ReplayUpdate, replacements: Replacements): SseEvent {
   const id = String(update.revision);
   if (update.type === 'session_ended') {
     const { session_id, status, code = null } = update.end;
     return { id, event: 'session.ended', data: JSON.stringify({ session_id, status, code }) };
   }
-  return { id, event: `replay.${update.type}`, data: JSON.stringify(presentReplay(update.row)) };
+  const data = JSON.stringify(presentProgress(update.row, replacements));
+  return { id, event: `replay.${update.type}`, data };
 }
 
-async function* formatUpdates(updates: AsyncIterable<ReplayUpdate>): AsyncGenerator<SseEvent> {
-  for await (const update of updates) yield formatUpdate(update);
+async function* formatUpdates(
+  updates: AsyncIterable<ReplayUpdate>,
+  replacements: Replacements,
+): AsyncGenerator<SseEvent> {
+  for await (const update of updates) yield formatUpdate(update, replacements);
 }
 
 const streamReplayRoute = defineRoute({
@@ -274,7 +282,9 @@ const streamReplayRoute = defineRoute({
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
-    const row = await findOwnReplay(api, account_id, params['replayId']!);
+    // The texts of the settings do not stay in memory.
+    const { settings, ...row } = await findOwnReplay(api, account_id, params['replayId']!);
+    const replacements = presentReplacements(settings);
     const after = readLastEventId(ctx, parseRevision, RULE) ?? -1;
     if (row.status !== 'running' && after >= row.revision) {
       ctx.status = 204;
@@ -283,7 +293,7 @@ const streamReplayRoute = defineRoute({
     acquireStream(api, account_id, ctx);
     sendEventStream(ctx, createKeyCheck(api, actor), (disconnected) => {
       const signal = AbortSignal.any([disconnected, api.stopping]);
-      return formatUpdates(followReplay(api, { row, after }, signal));
+      return formatUpdates(followReplay(api, { row, after }, signal), replacements);
     });
     return undefined;
   },
