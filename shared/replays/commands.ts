@@ -3,6 +3,7 @@ import type { ReplayStartedData } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
+import { createUnregisteredPool } from '../lib/concurrency/capacity.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { findOwnAgent } from '../agents/queries.ts';
@@ -17,7 +18,13 @@ import { readAgentAt } from './turns/agentAt.ts';
 /** The input of a replay. All its sessions belong to the account. */
 export type ReplayInput = ReplayStartedData;
 
-export type ReplayContext = CommandContext & { catalogue: AgentCatalogue };
+export type ReplayContext = CommandContext & {
+  catalogue: AgentCatalogue;
+  onClientDisconnect?: (onDisconnect: (reason: Error) => void) => () => void;
+};
+
+/** Finds the input of a replay, which may be thousands of sessions, until its client has left. */
+type FindInput = (signal: AbortSignal) => Promise<ReplayInput>;
 
 interface StartedReplay {
   replay_id: string;
@@ -60,13 +67,37 @@ async function requireReplayCapacity(
     );
 }
 
+const { starts: permits, startsOfAccount } = LIMITS.replays;
+const starts = createUnregisteredPool(
+  { permits, bytes: Infinity },
+  { permits: startsOfAccount, bytes: Infinity },
+);
+
 /**
- * Validates the input of a replay and fixes the revision of its agent. `findInput`, which may read
- * thousands of sessions, is only called if the account may have another replay.
+ * Runs a part of a start after earlier ones of the account, so that the sessions of one replay are in
+ * memory at a time, and each start sees earlier ones in the read models. Throws `rate_limited`,
+ * `overloaded` or the reason of the client's disconnect.
  */
-export async function requireStartable(
+async function runInTurn<Result>(
+  { readModels, onClientDisconnect }: ReplayContext,
+  account_id: string,
+  work: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  using held = new DisposableStack();
+  held.adopt(starts.acquire({ account_id, bytes: 0 }), (permit) => permit.release());
+  const leaving = new AbortController();
+  const { signal } = leaving;
+  const stopWatching = onClientDisconnect?.((reason) => leaving.abort(reason));
+  if (stopWatching) held.defer(stopWatching);
+  return await runExclusive(readModels, `replays/${account_id}`, async () => {
+    signal.throwIfAborted();
+    return work(signal);
+  });
+}
+
+async function findStartable(
   context: ReplayContext,
-  { account_id }: Pick<Actor, 'account_id'>,
+  account_id: string,
   findInput: () => Promise<ReplayInput>,
 ): Promise<ReplayInput> {
   await requireReplayCapacity(context, account_id);
@@ -86,6 +117,19 @@ export async function requireStartable(
   );
   return { ...input, agent_revision: agent.revision };
 }
+
+/**
+ * Validates the input of a replay and fixes the revision of its agent. `findInput` is only called if
+ * the account may have another replay. Errors: those of findInput, `rate_limited`, `overloaded`.
+ */
+export const requireStartable = (
+  context: ReplayContext,
+  { account_id }: Pick<Actor, 'account_id'>,
+  findInput: FindInput,
+): Promise<ReplayInput> =>
+  runInTurn(context, account_id, (signal) =>
+    findStartable(context, account_id, () => findInput(signal)),
+  );
 
 /** The replay that an earlier attempt of the request started, if any. */
 async function startedBefore(
@@ -108,17 +152,15 @@ async function startedBefore(
 export function startReplay(
   context: ReplayContext,
   actor: Actor,
-  findInput: () => Promise<ReplayInput>,
+  findInput: FindInput,
   claim?: Claim,
 ): Promise<StartedReplay> {
   const replay_id = claim?.reserved.id ?? context.ids.typeId('replay');
-  // Sequential per account, so that each start sees earlier ones in the read models.
+  const { account_id } = actor;
   const create = (): Promise<StartedReplay> =>
-    runExclusive(context.readModels, `replays/${actor.account_id}`, async () => {
-      const command = {
-        type: 'start_replay',
-        replay: await requireStartable(context, actor, findInput),
-      } as const;
+    runInTurn(context, account_id, async (signal) => {
+      const input = await findStartable(context, account_id, () => findInput(signal));
+      const command = { type: 'start_replay', replay: input } as const;
       const target = newStreamTarget(replayStream(replay_id), replay);
       const { position, recorded_at } = (await handle(context, actor, target, command))!;
       await waitUntilVisible(context, position);

@@ -19,6 +19,9 @@ export const REPLAY_LIMITS = {
      * @beyond 503 `overloaded`
      */
     runningOfAll: 100,
+    /** Requests that start a replay, which do so one after another in each account. */
+    starts: 128,
+    startsOfAccount: 16,
     /**
      * Replays of replays.
      * @beyond failed

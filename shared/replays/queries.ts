@@ -13,16 +13,11 @@ interface OwnSource {
   readModels: Pick<ReadModels, 'findReplay'>;
 }
 
-/**
- * The account's replay with this id, by its row alone. For readers that have looked up its owner in the
- * log, which never changes. Errors: `replay_not_found`, `store_unavailable`.
- */
-export async function findReplayRow(
-  { readModels }: Pick<OwnSource, 'readModels'>,
+/** Requires that a row is the account's and not erased. Throws `replay_not_found`. */
+export function requireShown<Row extends Pick<ReplayRow, 'account_id' | 'status'>>(
+  row: Row | undefined,
   accountId: string,
-  replayId: string,
-): Promise<ReplayRow> {
-  const row = isIdOf('replay', replayId) ? await readModels.findReplay(replayId) : undefined;
+): Row {
   if (!row || row.account_id !== accountId || row.status === 'erased') throw replayNotFoundError();
   return row;
 }
@@ -33,7 +28,10 @@ export async function findOwnReplay(
   accountId: string,
   replayId: string,
 ): Promise<ReplayRow> {
-  const row = await findReplayRow(source, accountId, replayId);
+  const found = isIdOf('replay', replayId)
+    ? await source.readModels.findReplay(replayId)
+    : undefined;
+  const row = requireShown(found, accountId);
   const isOwn = await isOwnStream(source, accountId, replayStream(replayId), async () => row);
   if (!isOwn) throw replayNotFoundError();
   return row;

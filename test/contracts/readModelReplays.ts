@@ -53,6 +53,8 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       await apply(compared, record('replay_1', replaySessionEnded()));
       await apply(compared, record('replay_1', replayEnded({ status: 'failed', code: 'x' })));
       const row = await fresh.readModels.findReplay('replay_1');
+      const { settings: _, ...progress } = row!;
+      expect(await fresh.readModels.findReplayProgress('replay_1')).toEqual(progress);
       expect(row).toMatchObject({
         status: 'failed',
         code: 'x',

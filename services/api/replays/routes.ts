@@ -34,6 +34,8 @@ import { acquireStream } from '../sessions/turnSse.ts';
 import type { RouteContext } from '../context.ts';
 import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 import {
+  presentProgress,
+  presentReplacements,
   presentReplay,
   presentReplaySession,
   presentReplaySettings,
@@ -59,11 +61,13 @@ async function parseReplayBody(
   api: RouteContext,
   accountId: string,
   body: Body,
+  signal: AbortSignal,
 ): Promise<ReplayInput> {
   const { sessions, filter, turns, checks, budget, ...settings } = body;
   const replayedSessions = await findSessionsToReplay(api, accountId, {
     sessions,
     filter: filter && parseSessionFilter(filter),
+    signal,
   });
   if (checks) requireTurnsOf(checks, replayedSessions, turns);
   return {
@@ -110,12 +114,14 @@ const startReplayRoute = defineRoute({
   ],
   idempotency: {
     reserve: async (api, { actor, body }) => {
-      await requireStartable(api, actor, () => parseReplayBody(api, actor.account_id, body));
+      await requireStartable(api, actor, (signal) =>
+        parseReplayBody(api, actor.account_id, body, signal),
+      );
       return { id: api.ids.typeId('replay') };
     },
   },
   handle: async (api, { actor, body, claim }, ctx) => {
-    const input = () => parseReplayBody(api, actor.account_id, body);
+    const input = (signal: AbortSignal) => parseReplayBody(api, actor.account_id, body, signal);
     const data = await startReplay(api, actor, input, claim);
     const { replay_id: id, created_at: updated_at } = data;
     ctx.set('location', `/v1/replays/${id}`);
@@ -233,17 +239,23 @@ const RULE = 'must be the id of an event of this replay, as its stream gave it';
 const parseRevision = (id: string): number | undefined =>
   new RegExp(REVISION).test(id) ? Number(id) : undefined;
 
-function formatUpdate(update: ReplayUpdate): SseEvent {
+type Replacements = Static<typeof Replay>['replacements'];
+
+function formatUpdate(update: ReplayUpdate, replacements: Replacements): SseEvent {
   const id = String(update.revision);
   if (update.type === 'session_ended') {
     const { session_id, status, code = null } = update.end;
     return { id, event: 'session.ended', data: JSON.stringify({ session_id, status, code }) };
   }
-  return { id, event: `replay.${update.type}`, data: JSON.stringify(presentReplay(update.row)) };
+  const data = JSON.stringify(presentProgress(update.row, replacements));
+  return { id, event: `replay.${update.type}`, data };
 }
 
-async function* formatUpdates(updates: AsyncIterable<ReplayUpdate>): AsyncGenerator<SseEvent> {
-  for await (const update of updates) yield formatUpdate(update);
+async function* formatUpdates(
+  updates: AsyncIterable<ReplayUpdate>,
+  replacements: Replacements,
+): AsyncGenerator<SseEvent> {
+  for await (const update of updates) yield formatUpdate(update, replacements);
 }
 
 const streamReplayRoute = defineRoute({
@@ -266,9 +278,13 @@ const streamReplayRoute = defineRoute({
     }),
   },
   errors: ['replay_not_found', ...STREAM_ERROR_CODES],
+  // Of the row and the first event, until the stream begins.
+  bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
-    const row = await findOwnReplay(api, account_id, params['replayId']!);
+    // The texts of the settings do not stay in memory.
+    const { settings, ...row } = await findOwnReplay(api, account_id, params['replayId']!);
+    const replacements = presentReplacements(settings);
     const after = readLastEventId(ctx, parseRevision, RULE) ?? -1;
     if (row.status !== 'running' && after >= row.revision) {
       ctx.status = 204;
@@ -277,8 +293,7 @@ const streamReplayRoute = defineRoute({
     acquireStream(api, account_id, ctx);
     sendEventStream(ctx, createKeyCheck(api, actor), (disconnected) => {
       const signal = AbortSignal.any([disconnected, api.stopping]);
-      const replay = { account_id, replay_id: row.replay_id, after };
-      return formatUpdates(followReplay(api, replay, signal));
+      return formatUpdates(followReplay(api, { row, after }, signal), replacements);
     });
     return undefined;
   },

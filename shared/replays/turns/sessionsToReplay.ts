@@ -19,6 +19,8 @@ type Source = SearchSource & {
 interface SessionSelection {
   sessions?: readonly string[] | undefined;
   filter?: SessionSearch | undefined;
+  /** Ends the selection. */
+  signal?: AbortSignal | undefined;
 }
 
 const refused = (code: ErrorCode, field: string, problem: string): TurnlogError => {
@@ -50,6 +52,7 @@ async function named(
   { readModels: { findSession } }: Source,
   accountId: string,
   ids: readonly string[],
+  signal: AbortSignal | undefined,
 ): Promise<SessionToReplay[]> {
   const sessions: SessionToReplay[] = [];
   while (sessions.length < ids.length) {
@@ -63,6 +66,7 @@ async function named(
       sessions.push(pinned(row));
     }
     await yieldToEventLoop(accountId);
+    signal?.throwIfAborted();
   }
   return sessions;
 }
@@ -83,6 +87,7 @@ async function filtered(
   source: Source,
   accountId: string,
   filter: SessionSearch,
+  signal: AbortSignal | undefined,
 ): Promise<SessionToReplay[]> {
   const limit = LIMITS.replays.sessions;
   const sessions: SessionToReplay[] = [];
@@ -100,6 +105,7 @@ async function filtered(
     after = rows.at(-1)?.session_id;
     if (!more || after === undefined) break;
     await yieldToEventLoop(accountId);
+    signal?.throwIfAborted();
   }
   return sessions;
 }
@@ -107,17 +113,17 @@ async function filtered(
 /**
  * Selects sessions in their current state; later turns are not replayed. Named sessions come first,
  * then those that match the filter. Without either, all listed sessions are selected. Errors:
- * `session_not_found`, `session_erased`, `invalid_request` for too many sessions, those of
- * findSessions.
+ * `session_not_found`, `session_erased`, `invalid_request` for too many sessions, the abort reason,
+ * those of findSessions.
  */
 export async function findSessionsToReplay(
   source: Source,
   accountId: string,
-  { sessions, filter }: SessionSelection,
+  { sessions, filter, signal }: SessionSelection,
 ): Promise<SessionToReplay[]> {
-  const namedSessions = sessions ? await named(source, accountId, sessions) : [];
+  const namedSessions = sessions ? await named(source, accountId, sessions, signal) : [];
   if (sessions && !filter) return namedSessions;
-  const matching = await filtered(source, accountId, filter ?? {});
+  const matching = await filtered(source, accountId, filter ?? {}, signal);
   const all = new Map(
     [...namedSessions, ...matching].map((session) => [session.session_id, session]),
   );

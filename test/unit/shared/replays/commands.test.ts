@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { beforeEach, expect, jest, test } from '@jest/globals';
 import {
   requireStartable,
@@ -6,7 +7,7 @@ import {
 } from '../../../../shared/replays/commands.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 
-const { running: most, runningOfAll } = LIMITS.replays;
+const { running: most, runningOfAll, startsOfAccount } = LIMITS.replays;
 const input: ReplayInput = {
   sessions: [{ session_id: 'session_1', revision: 2, turns: 1 }],
   tools: 'recorded',
@@ -18,15 +19,19 @@ const input: ReplayInput = {
 const findInput = jest.fn(async () => input);
 beforeEach(() => void findInput.mockClear());
 
-/** Asks for one more where so many run of the account, and of all. */
-function startBeside({ own, all }: { own: number; all: number }): Promise<ReplayInput> {
+function contextBeside({ own, all }: { own: number; all: number }): ReplayContext {
   const readModels = {
     listRunningReplays: async (limit: number, account?: string) =>
       Array<string>(Math.min(limit, account === undefined ? all : own)).fill('replay_1'),
   };
-  const context = { readModels, catalogue: {} } as unknown as ReplayContext;
-  return requireStartable(context, { account_id: 'acct_1' }, findInput);
+  return { readModels, catalogue: {} } as unknown as ReplayContext;
 }
+
+const ACCOUNT = { account_id: 'acct_1' };
+
+/** Asks for one more where so many run of the account, and of all. */
+const startBeside = (running: { own: number; all: number }): Promise<ReplayInput> =>
+  requireStartable(contextBeside(running), ACCOUNT, findInput);
 
 test('beyond so many replays of an account, or of all, none is started, and it is said which', async () => {
   expect(await startBeside({ own: most - 1, all: runningOfAll - 1 })).toEqual(input);
@@ -40,5 +45,44 @@ test('beyond so many replays of an account, or of all, none is started, and it i
     retryAfterSeconds: 60,
   });
   // The sessions of those that were refused have not been read.
+  expect(findInput).toHaveBeenCalledTimes(1);
+});
+
+/** Requests of an account, all at once, the first of which finds its sessions when told to. */
+function startMany(count: number) {
+  const { promise, resolve: find } = Promise.withResolvers<void>();
+  findInput.mockImplementationOnce(async () => {
+    await promise;
+    return input;
+  });
+  const left: ((reason: Error) => void)[] = [];
+  const context = {
+    ...contextBeside({ own: 0, all: 0 }),
+    onClientDisconnect: (leave: (reason: Error) => void) => {
+      left.push(leave);
+      return () => {};
+    },
+  };
+  const starts = Array.from({ length: count }, () => requireStartable(context, ACCOUNT, findInput));
+  return { ends: Promise.allSettled(starts), find, left };
+}
+
+test('one request of an account at a time finds its sessions, and only so many wait', async () => {
+  const { ends, find } = startMany(startsOfAccount + 1);
+  await setImmediate();
+  expect(findInput).toHaveBeenCalledTimes(1);
+  find();
+  const settled = await ends;
+  expect(settled.pop()).toMatchObject({ reason: { code: 'rate_limited' } });
+  expect(settled).toEqual(settled.map(() => ({ status: 'fulfilled', value: input })));
+  expect(findInput).toHaveBeenCalledTimes(startsOfAccount);
+});
+
+test('the request of a client that has left finds no sessions', async () => {
+  const { ends, find, left } = startMany(2);
+  await setImmediate();
+  left[1]!(new Error('left'));
+  find();
+  expect(await ends).toMatchObject([{ status: 'fulfilled' }, { reason: { message: 'left' } }]);
   expect(findInput).toHaveBeenCalledTimes(1);
 });

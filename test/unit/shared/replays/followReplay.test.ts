@@ -1,12 +1,15 @@
 import { expect, jest, test } from '@jest/globals';
 import { chainEvents, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
+import { READ_PAGE_BYTES } from '../../../../shared/eventlog/reading/readMemory.ts';
 import { replayStream } from '../../../../shared/eventlog/streams.ts';
-import type { ReplayRow } from '../../../../shared/readModels/tables.ts';
+import type { ReadOptions } from '../../../../shared/ports/eventStore.ts';
 import { followReplay } from '../../../../shared/replays/followReplay.ts';
+import type { ReplayProgress } from '../../../../shared/replays/sqlQueries.ts';
 import { typeIds } from '../../../../infra/ids/typeIds.ts';
 import { AUTHORSHIP } from '../../../support/builders/authorship.ts';
-import { replayStarted } from '../../../support/builders/events.ts';
+import { replaySessionEnded, replayStarted } from '../../../support/builders/events.ts';
+import { memoryFor } from '../../../support/builders/memory.ts';
 import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
 
 skipPauses();
@@ -15,34 +18,67 @@ const { account_id } = AUTHORSHIP;
 const replay_id = typeIds.typeId('replay');
 const stream = replayStream(replay_id);
 
-/** Follows a replay of the account by the log, whose row is different at each poll. */
-async function follow(rows: readonly Partial<ReplayRow>[]) {
-  const started = { id: typeIds.uuid(), ...replayStarted() };
-  const { encoded } = chainEvents(stream, NO_STREAM, [started], AUTHORSHIP);
-  const readStream = jest.fn(async () => [
-    { ...encoded[0]!, stream, revision: 0, position: '0000000000000001' },
-  ]);
+const events = [replayStarted(), replaySessionEnded()].map((event) => ({
+  id: typeIds.uuid(),
+  ...event,
+}));
+const stored = chainEvents(stream, NO_STREAM, events, AUTHORSHIP).encoded.map(
+  (event, revision) => ({ ...event, stream, revision, position: `${revision}`.padStart(16, '0') }),
+);
+
+/** Follows a replay of the account by the log; the row is different at each poll. */
+async function follow([first, ...rows]: readonly Partial<ReplayProgress>[], after = -1) {
+  const memory = memoryFor('sessionReads', 4 * READ_PAGE_BYTES);
+  const pages = () => memory.usage('sessionReads').used / READ_PAGE_BYTES;
+  const readStream = jest.fn(async (_: string, { from }: ReadOptions) => ({
+    pages: pages(),
+    found: stored.slice(Number(from)),
+  }));
   const polls = rows.values();
-  const findReplay = async () =>
-    ({ replay_id, account_id, revision: 0, ...polls.next().value }) as ReplayRow;
+  const rowOf = (row: Partial<ReplayProgress> = {}) =>
+    ({ replay_id, account_id, revision: 0, ...row }) as ReplayProgress;
   const source = {
-    store: { readStream } as never,
-    readModels: { findReplay },
+    store: {
+      readStream: async (...read: Parameters<typeof readStream>) =>
+        (await readStream(...read)).found,
+    } as never,
+    readModels: { findReplayProgress: async () => rowOf(polls.next().value) },
     damaged: createDamagedStreams(() => undefined),
+    memory,
   };
   const { signal } = new AbortController();
-  const updates: string[] = [];
-  for await (const { type } of followReplay(source, { account_id, replay_id, after: 0 }, signal))
-    updates.push(type);
-  return { updates, reads: readStream.mock.calls.length };
+  const updates: [type: string, revision: number, pages: number][] = [];
+  for await (const { type, revision } of followReplay(source, { row: rowOf(first), after }, signal))
+    updates.push([type, revision, pages()]);
+  const reads = await Promise.all(
+    readStream.mock.calls.map(async ([, { from }], nth) => ({
+      from,
+      pages: ((await readStream.mock.results[nth]!.value) as { pages: number }).pages,
+    })),
+  );
+  return { updates, reads };
 }
 
-const RUNNING: Partial<ReplayRow> = { status: 'running' };
+const RUNNING: Partial<ReplayProgress> = { status: 'running' };
 
-test('looks up the owner in the log once, not at every poll', async () => {
+test('reads the log only for new events, and never the first one', async () => {
   expect(await follow([RUNNING, RUNNING, RUNNING, { status: 'completed' }])).toEqual({
-    updates: ['ended'],
-    reads: 1,
+    updates: [
+      ['progress', 0, 0],
+      ['ended', 0, 0],
+    ],
+    reads: [],
+  });
+});
+
+test('reserves the memory of a page while it reads it, not while its updates are sent', async () => {
+  expect(await follow([RUNNING, { status: 'completed', revision: 1 }])).toEqual({
+    updates: [
+      ['progress', 0, 0],
+      ['session_ended', 1, 0],
+      ['ended', 1, 0],
+    ],
+    reads: [{ from: 1, pages: 1 }],
   });
 });
 
@@ -50,4 +86,21 @@ test('ends when the replay is erased', async () => {
   await expect(follow([RUNNING, { status: 'erased' }])).rejects.toMatchObject({
     code: 'replay_not_found',
   });
+});
+
+test('followers of a replay share each of its polls', async () => {
+  const running: ReplayProgress = { ...RUNNING, replay_id, account_id, revision: 0 } as never;
+  const findReplayProgress = jest
+    .fn(async (): Promise<ReplayProgress> => ({ ...running, status: 'completed' }))
+    .mockResolvedValueOnce(running);
+  const source = { readModels: { findReplayProgress } } as never;
+  const { signal } = new AbortController();
+  const followers = Array.from({ length: 100 }, async () => {
+    const types: string[] = [];
+    for await (const { type } of followReplay(source, { row: running, after: 0 }, signal))
+      types.push(type);
+    return types;
+  });
+  expect(new Set((await Promise.all(followers)).flat())).toEqual(new Set(['ended']));
+  expect(findReplayProgress).toHaveBeenCalledTimes(2);
 });

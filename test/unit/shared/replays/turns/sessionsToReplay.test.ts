@@ -67,3 +67,15 @@ test('named sessions are read a few in a step', async () => {
   expect(rowsRead()).toBe(NAMED);
   expect(Math.max(...read.values())).toBeLessThanOrEqual(16);
 });
+
+test.each([
+  ['listed', undefined, 128],
+  ['named', Array.from({ length: NAMED }, (_, nth) => idOf(nth)), 16],
+])('no more %s sessions are read once the client has left', async (_, sessions, inOneStep) => {
+  const signal = AbortSignal.abort(new Error('left'));
+  const selection = { sessions, signal };
+  await expect(findSessionsToReplay(accountWith(most), 'acct_1', selection)).rejects.toThrow(
+    'left',
+  );
+  expect(rowsRead()).toBe(inOneStep);
+});
