@@ -18,7 +18,7 @@ export interface IndexQueries {
 
 const BEHIND = "end_position > coalesce((SELECT position FROM {indexed}), '')";
 
-const CHANGED = `FROM {sessions} WHERE account_id = ? AND updated_at >= ? AND status <> 'erased'
+const CHANGED = `FROM {sessions INDEXED BY sessions_10} WHERE account_id = ? AND updated_at >= ? AND status <> 'erased'
   ORDER BY updated_at DESC LIMIT ${LIMITS.search.changedSessions}`;
 
 /**
