@@ -104,8 +104,8 @@ export const SESSION_TABLES = {
   }),
 
   /**
-   * The words of ended turns, as tokens separated by spaces. The indexer fills this table from the
-   * rows of `turns`; no projection writes it.
+   * The words of ended turns, as tokens separated by spaces; a turn without words has a row, too. The
+   * indexer fills this table from the rows of `turns`; no projection writes it.
    */
   turn_words: table({
     columns: { session_id: text, turn: integer, words: text, revision: integer },
