@@ -18,20 +18,21 @@ export interface IndexQueries {
 
 const BEHIND = "end_position > coalesce((SELECT position FROM {indexed}), '')";
 
-const CHANGED = `FROM {sessions} WHERE account_id = ? AND updated_at >= ? AND status <> 'erased'
+const CHANGED = `FROM {sessions INDEXED BY sessions_10} WHERE account_id = ? AND updated_at >= ? AND status <> 'erased'
   ORDER BY updated_at DESC LIMIT ${LIMITS.search.changedSessions}`;
 
 /**
  * A session with a turn that is not indexed. Its last two turns tell: the last one may still run, and
  * turns end in order. The last but one counts even if it ended later, because an earlier one may be
- * missing, too. The rows of indexed turns, which may be long, are not read.
+ * missing, too. The rows of indexed turns, which may be long, are not read, nor the texts of
+ * turns that run, which SQLite reads to come to the end of a turn.
  */
 const UNINDEXED_SESSION = `SELECT 1
   FROM (SELECT session_id, turns ${CHANGED}) AS recent CROSS JOIN (SELECT 0 AS n UNION ALL SELECT 1) AS back
   WHERE NOT EXISTS (SELECT 1 FROM {turn_words} WHERE turn_words.session_id = recent.session_id
       AND turn_words.turn = recent.turns - back.n)
     AND EXISTS (SELECT 1 FROM {turns} WHERE turns.session_id = recent.session_id
-      AND turns.turn = recent.turns - back.n AND ${BEHIND} AND (back.n = 1 OR end_position <= ?))`;
+      AND turns.turn = recent.turns - back.n AND turns.status <> 'running' AND ${BEHIND} AND (back.n = 1 OR end_position <= ?))`;
 
 /** One row or none. Counting is the cheaper part, and both see the same state. */
 const IS_BEHIND = `SELECT 1 AS behind

@@ -166,6 +166,7 @@ const indexOfSessions = (
   where: [
     'sessions.account_id = ?',
     ...columns.map(([column, operator]) => `${column} ${operator} ?`),
+    ...(name === 'updated' ? [NOT_ERASED] : []),
   ].join(' AND '),
   parameters: [accountId, ...valuesOf(columns)],
   isOrdered: true,

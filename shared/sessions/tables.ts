@@ -44,7 +44,9 @@ export const SESSION_TABLES = {
       { on: ['account_id', 'session_id'], where: 'turns_failed > 0' },
       { on: ['account_id', 'session_id'], where: 'turns_interrupted > 0' },
       { on: ['account_id', 'created_at'] },
-      { on: ['account_id', 'updated_at'] },
+      // Erased sessions stay in the table, and their number is not limited. With the status, so that the
+      // entries can be counted without the rows.
+      { on: ['account_id', 'updated_at', 'status'], where: "status <> 'erased'" },
       { on: ['account_id', 'replay_id', 'session_id'], where: 'replay_id IS NOT NULL' },
       { on: ['replay_of', 'session_id'], where: 'replay_of IS NOT NULL' },
       { on: ['fork_of', 'session_id'], where: 'fork_of IS NOT NULL' },
@@ -102,8 +104,8 @@ export const SESSION_TABLES = {
   }),
 
   /**
-   * The words of ended turns, as tokens separated by spaces. The indexer fills this table from the
-   * rows of `turns`; no projection writes it.
+   * The words of ended turns, as tokens separated by spaces; a turn without words has a row, too. The
+   * indexer fills this table from the rows of `turns`; no projection writes it.
    */
   turn_words: table({
     columns: { session_id: text, turn: integer, words: text, revision: integer },

@@ -260,6 +260,40 @@ export function searchContract(name: string, open: () => Promise<ReadModelsFixtu
       expect((await store.unindexedOfAccounts('')).turns).toEqual([]);
     });
 
+    test('may be missing from turns, which are indexed once as well, a few at a time and in order', async () => {
+      const { readModels, store } = fixture;
+      const { turnsOfAccount } = LIMITS.search;
+      const dots = Array.from({ length: turnsOfAccount }, () => '.');
+      await apply(
+        ...talk(first, ['apple']),
+        ...talk(second, [...dots, 'pear'], 'acct_2'),
+        record(second, turnStarted(turnsOfAccount + 2, { input: '.' }), 'acct_2'),
+      );
+      const { ended, unindexed_from } = await readModels.indexProgress();
+      const isBehind = () => readModels.hasUnindexed('acct_2', unindexed_from!, ended!);
+      const turnsAfterFirst = async () => (await store.unindexedOfAccounts('acct_1')).turns;
+      const some = await turnsAfterFirst();
+      expect(some.map(({ turn }) => turn)).toEqual(dots.map((_, n) => n + 1));
+      await store.index(
+        some.map((turn) => ({ ...turn, tokens: [] })),
+        true,
+      );
+      const rest = await turnsAfterFirst();
+      expect(rest).toMatchObject([{ turn: turnsOfAccount + 1, input: 'pear' }]);
+      expect(await isBehind()).toBe(true);
+      await store.index(
+        rest.map((turn) => ({ ...turn, tokens: [] })),
+        true,
+      );
+      expect(await isBehind()).toBe(false);
+      expect(await turnsAfterFirst()).toEqual([]);
+      const next = await store.unindexed();
+      expect(next.map((turn) => turn.is_indexed)).toEqual([false, ...some.map(() => true), true]);
+      await store.index(withTokens(next));
+      expect(await find(['pear'], {}, 'acct_2')).toEqual([]);
+      expect(await find(['apple'])).toEqual([[first, 1]]);
+    });
+
     test('are of turns that failed as well', async () => {
       await apply(
         record(first, sessionStarted('agent_1')),

@@ -95,14 +95,12 @@ export const createWordIndex = (client: Client, schema: string): TurnIndex => ({
     return { turns, last: ids.length < accountsAtOnce ? undefined : ids.at(-1) };
   },
   async index(turns, outOfOrder = false) {
-    const rows = turns
-      .filter(({ tokens }) => tokens.length > 0)
-      .map(({ session_id, turn, tokens, revision }) => ({
-        session_id,
-        turn,
-        words: tokens.join(' '),
-        revision,
-      }));
+    const rows = turns.map(({ session_id, turn, tokens, revision }) => ({
+      session_id,
+      turn,
+      words: tokens.join(' '),
+      revision,
+    }));
     if (rows.length > 0) await client.query(indexIn(schema), [JSON.stringify(rows)]);
     const last = turns.at(-1)?.end_position;
     if (last && !outOfOrder) await client.query(goOnIn(schema), [last]);

@@ -10,6 +10,15 @@ import type { Version } from '../../../shared/readModels/version.ts';
 import { deleteUnerasedLeftovers } from './generations.ts';
 
 const RETRY = { firstMs: 50, longestMs: 2_000 };
+/** A cleanup writes to the disk while batches of events wait: there is one per second, after a few at once. */
+const EVERY_MS = 1_000;
+const AT_ONCE = 10;
+/**
+ * How long a cleanup waits for readers, in milliseconds: for those of one row only, because batches wait as
+ * well. One that is late waits longer, because readers may overlap without a gap.
+ */
+const WAIT_MS = { usually: 10, late: 250 };
+const LATE_MS = 10_000;
 
 interface WalCleanup {
   /** Call it after an erasure was committed. Never throws. */
@@ -24,15 +33,16 @@ interface OpenFile {
   version: Version;
 }
 
-/**
- * Truncates the write-ahead file. Waits for readers of older snapshots as long as the connection waits
- * for locks; false when such readers remain.
- */
-function truncateWal(database: DatabaseSync): boolean {
+/** Truncates the write-ahead file. False when readers of older snapshots remain after this time. */
+function truncateWal(database: DatabaseSync, waitMs: number): boolean {
+  const timeout = database.prepare('PRAGMA busy_timeout').get()!['timeout'] as number;
   try {
+    database.exec(`PRAGMA busy_timeout = ${waitMs}`);
     return database.prepare('PRAGMA wal_checkpoint(TRUNCATE)').get()?.['busy'] === 0;
   } catch {
     return false;
+  } finally {
+    database.exec(`PRAGMA busy_timeout = ${timeout}`);
   }
 }
 
@@ -48,15 +58,32 @@ function readLastErasure(database: DatabaseSync): Position | undefined {
 export function createWalCleanup({ database, folder, version }: OpenFile): WalCleanup {
   const backoff = createBackoff(RETRY);
   let timer: NodeJS.Timeout | undefined;
+  /** When as many cleanups as possible may follow each other at once. */
+  let restedAt = -Infinity;
+  /** When the first erasure was committed that the write-ahead file may still contain. */
+  let erasedAt: number | undefined;
+
+  function truncateAfter(pauseMs: number): void {
+    timer = setTimeout(truncate, pauseMs).unref();
+  }
 
   function truncate(): void {
-    clearTimeout(timer);
-    if (!database.isOpen || truncateWal(database)) return backoff.reset();
-    timer = setTimeout(truncate, backoff.next()).unref();
+    timer = undefined;
+    if (!database.isOpen) return;
+    const isLate = performance.now() - (erasedAt ?? Infinity) > LATE_MS;
+    if (!truncateWal(database, WAIT_MS[isLate ? 'late' : 'usually']))
+      return truncateAfter(backoff.next());
+    backoff.reset();
+    restedAt = Math.max(restedAt, performance.now()) + EVERY_MS;
+    erasedAt = undefined;
   }
 
   function erased(): void {
-    truncate();
+    const now = performance.now();
+    erasedAt ??= now;
+    const pauseMs = restedAt - now - (AT_ONCE - 1) * EVERY_MS;
+    if (!timer && pauseMs > 0) truncateAfter(pauseMs);
+    else if (!timer) truncate();
     const last = readLastErasure(database);
     if (last !== undefined) deleteUnerasedLeftovers(folder, last, version);
   }

@@ -50,7 +50,7 @@ const INDEXED_WORD =
   'SELECT rowid FROM word_index WHERE word_index MATCH ? AND rowid BETWEEN ? AND ?';
 /** The words and blocks of all turns: those that the index has, and those that it should have. */
 const TOTALS = `SELECT (SELECT coalesce(sum(doc), 0) FROM temp.vocabulary) AS indexed,
-  (SELECT coalesce(sum(length(words) - length(replace(words, ' ', '')) + 1 + ${BLOCKS_OF_TURN}), 0) FROM turn_words) AS recorded`;
+  (SELECT coalesce(sum(length(words) - length(replace(words, ' ', '')) + (words <> '') + ${BLOCKS_OF_TURN}), 0) FROM turn_words) AS recorded`;
 
 /** The index as a whole does not fit, or one turn in it. */
 const misfit = (column: string, key = '*'): DamagedRow => ({ table: 'word_index', key, column });
@@ -86,7 +86,8 @@ function indexMisfits(
       continue;
     }
     keys.set(rowid, key);
-    for (const word of [...row.words.split(' '), ...blocks.split(' ')])
+    const words = row.words === '' ? [] : row.words.split(' ');
+    for (const word of [...words, ...blocks.split(' ')])
       turnsOf.set(word, (turnsOf.get(word) ?? new Set()).add(rowid));
   }
   const rowids = [...keys.keys()].toSorted((a, b) => (a < b ? -1 : 1));

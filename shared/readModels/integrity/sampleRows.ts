@@ -191,7 +191,7 @@ export function createRowSampler({
       : { column: 'revision', position, latest };
   }
 
-  /** True for a turn that was indexed and has no row of words, although it has words. */
+  /** True for a turn that was indexed and has no row of words. */
   async function lacksWords(key: KeyValues): Promise<boolean> {
     const { indexed } = await readModels.indexProgress();
     const ended = (await readModels.findRow('turns', key)) as TurnRow | undefined;
@@ -199,8 +199,7 @@ export function createRowSampler({
     const session = await readModels.findRow('sessions', [ended.session_id]);
     if (!session || (await readModels.findRow('turn_words', key))) return false;
     const account_id = session['account_id'] as string;
-    const words = await createWordRows(keys)({ ...ended, account_id });
-    return words !== null && words !== 'unknown';
+    return (await createWordRows(keys)({ ...ended, account_id })) !== 'unknown';
   }
 
   async function lookForWords(key: KeyValues): Promise<void> {

@@ -12,8 +12,8 @@ export type WordKeys = Pick<IndexKeys, keyof IndexKeys & ('find' | 'isErased' | 
 
 type WordRow = Rows['turn_words'];
 
-/** The row of a turn, `null` if it has no words, or `unknown` where its keys are lost or destroyed. */
-export type ExpectedWords = WordRow | null | 'unknown';
+/** The row of a turn, or `unknown` where its keys are lost or destroyed. */
+export type ExpectedWords = WordRow | 'unknown';
 
 /** Returns a function that computes rows of turns. It caches keys and words, so discard it soon. */
 export function createWordRows(keys: WordKeys): (turn: EndedTurn) => Promise<ExpectedWords> {
@@ -22,13 +22,13 @@ export function createWordRows(keys: WordKeys): (turn: EndedTurn) => Promise<Exp
     const { session_id, account_id, revision } = turn;
     const tokens = await tokensOf(turn);
     if (!tokens) return 'unknown';
-    if (tokens.length > 0)
-      return { session_id, turn: turn.turn, words: tokens.join(' '), revision };
+    const row = { session_id, turn: turn.turn, words: tokens.join(' '), revision };
+    if (tokens.length > 0) return row;
     // An erasure destroys the keys before the projector removes the rows.
     const isErased =
       (await keys.isErased(sessionStream(session_id))) ||
       !(await keys.ensureKey(wordsKeyId(account_id)));
-    return isErased ? 'unknown' : null;
+    return isErased ? 'unknown' : row;
   };
 }
 
@@ -55,7 +55,7 @@ export async function expectedWordRows(
     const row = await rowOf(turn);
     if (row === 'unknown') {
       if (stored) rows.push(stored);
-    } else if (row && (stored || turn.end_position! <= (indexed ?? ''))) rows.push(row);
+    } else if (stored || turn.end_position! <= (indexed ?? '')) rows.push(row);
   }
   return rows;
 }

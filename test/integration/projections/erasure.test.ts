@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { generationFile } from '../../../infra/sqlite/readModels/generations.ts';
@@ -23,7 +23,11 @@ let folder: string;
 beforeEach(async () => {
   folder = await temporaryFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
+afterEach(async () => {
+  jest.useRealTimers();
+  jest.restoreAllMocks();
+  await rm(folder, { recursive: true });
+});
 
 function history(marker: string) {
   const { record } = recordHistory();
@@ -52,6 +56,63 @@ test('the write-ahead file is emptied as soon as a reader of an older moment has
   );
   expect(held).toEqual([]);
   reader.close();
+  await store.close();
+});
+
+/** Notes how long each cleanup may wait for readers, in milliseconds. */
+function watchCleanups(): number[] {
+  const waits: number[] = [];
+  const { prepare } = DatabaseSync.prototype;
+  jest.spyOn(DatabaseSync.prototype, 'prepare').mockImplementation(function (
+    this: DatabaseSync,
+    sql,
+  ) {
+    const timeout = prepare.call(this, 'PRAGMA busy_timeout').get()!['timeout'];
+    if (sql.includes('wal_checkpoint(TRUNCATE)')) waits.push(Number(timeout));
+    return prepare.call(this, sql);
+  });
+  return waits;
+}
+
+test('many erasures in a row share a cleanup after a second', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  const store = await openSqliteProjectionStore({ folder });
+  const { record } = recordHistory();
+  const waits = watchCleanups();
+  for (let nth = 1; nth <= 15; nth += 1) {
+    const stream = { stream: `session-session_${nth}` };
+    const events = [record(stream, sessionStarted()), record(stream, sessionErased())];
+    await store.apply(events, reached(events[1]!.position));
+  }
+  const atOnce = Array.from({ length: 10 }, () => 10);
+  expect(waits).toEqual(atOnce);
+  jest.advanceTimersByTime(999);
+  expect(waits).toEqual(atOnce);
+  jest.advanceTimersByTime(60_000);
+  expect(waits).toEqual([...atOnce, 10]);
+  await store.close();
+});
+
+test('a cleanup hardly waits for readers until it is late, and then shortly', async () => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+  const { talked, erased } = history(newMarker());
+  const store = await openSqliteProjectionStore({ folder });
+  await store.apply(talked, reached(talked.at(-1)!.position));
+  const reader = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
+  reader.exec('BEGIN');
+  reader.prepare('SELECT count(*) FROM turns').get();
+  const waits = watchCleanups();
+  await store.apply([erased], reached(erased.position));
+  expect(waits).toEqual([10]);
+  jest.advanceTimersByTime(10_000);
+  expect([waits.length > 5, Math.max(...waits)]).toEqual([true, 10]);
+  jest.advanceTimersByTime(2_000);
+  expect(waits.at(-1)).toBe(250);
+  reader.close();
+  jest.advanceTimersByTime(2_000);
+  const cleanups = waits.length;
+  jest.advanceTimersByTime(60_000);
+  expect(waits).toHaveLength(cleanups);
   await store.close();
 });
 

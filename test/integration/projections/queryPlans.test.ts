@@ -3,6 +3,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, jest, test } from '@jest/globals';
 import { openGenerationFile } from '../../../infra/sqlite/readModels/generationFile.ts';
 import { generationFile } from '../../../infra/sqlite/readModels/generations.ts';
+import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { VERSION } from '../../../infra/sqlite/readModels/schema.ts';
 import { rowEncoder, rowStatements } from '../../../infra/sqlite/readModels/statements.ts';
@@ -163,6 +164,36 @@ test.each([
     expect(indexesOf('replay_turns')).toEqual([those, those, those, those]);
   },
 );
+
+test('turns to index are looked for in an index that has no erased sessions', async () => {
+  const store = await openSqliteProjectionStore({ folder });
+  await store.unindexedOfAccounts('');
+  await store.close();
+  await readModels.hasUnindexed('acct_1', '2026-01-01', '1' as Position);
+  const database = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
+  const steps = [...seen]
+    .filter((sql) => sql.startsWith('SELECT') && sql.includes('FROM sessions '))
+    .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+    .flatMap(
+      ({ detail }) =>
+        /^(?:SEARCH|SCAN) sessions (?!USING PRIMARY KEY).*/.exec(String(detail)) ?? [],
+    );
+  const [, definition] = database
+    .prepare("SELECT sql FROM sqlite_schema WHERE name = 'sessions_10'")
+    .get()!
+    ['sql']!.toString()
+    .split(' WHERE ');
+  database.close();
+  expect(definition).toBe("status <> 'erased'");
+  const changed = '(account_id=? AND updated_at>?)';
+  expect(steps.toSorted()).toEqual([
+    `SEARCH sessions USING COVERING INDEX sessions_10 ${changed}`,
+    `SEARCH sessions USING COVERING INDEX sessions_10 ${changed}`,
+    'SEARCH sessions USING COVERING INDEX sessions_10 (account_id>?)',
+    // Of at most LIMITS.search.changedSessions, the number of turns is read.
+    `SEARCH sessions USING INDEX sessions_10 ${changed}`,
+  ]);
+});
 
 const from = keyBeforeDay('2026-01-01');
 const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unknown>[]][] = [

@@ -26,7 +26,7 @@ const turns = [turnOf(1, 'one'), turnOf(2, '!'), turnOf(3, 'three')];
 const { keys } = memoryKeys();
 const rowOf = createWordRows(keys);
 
-test('turns have rows up to the one that the index has come to, and those with words only', async () => {
+test('turns have rows up to the one that the index has come to, with words or without', async () => {
   const [one, none, three] = await Promise.all(turns.map(rowOf));
   expect(one).toEqual({
     session_id: 'session_1',
@@ -34,15 +34,15 @@ test('turns have rows up to the one that the index has come to, and those with w
     words: expect.stringMatching(/^[a-z]{8}( [a-z]{8})*$/),
     revision: 2,
   });
-  expect(none).toBeNull();
+  expect(none).toEqual({ session_id: 'session_1', turn: 2, words: '', revision: 4 });
   const expected = (found: AnyRow[], indexed?: number) =>
     expectedWordRows(keys, turns, {
       found,
       indexed: indexed === undefined ? undefined : positionOf(indexed),
     });
   expect(await expected([])).toEqual([]);
-  expect(await expected([], 2)).toEqual([one]);
-  expect(await expected([], 3)).toEqual([one, three]);
+  expect(await expected([], 1)).toEqual([one]);
+  expect(await expected([], 3)).toEqual([one, none, three]);
   // A turn may be indexed before its turn comes.
   expect(await expected([{ ...(three as AnyRow), words: 'forged' }], 1)).toEqual([one, three]);
 });
