@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
+import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { readTurn, turnNotFound } from '../../../shared/sessions/turns/turn.ts';
 import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 import { readWithinGrowingMemory } from '../http/responses/growingMemory.ts';
@@ -62,6 +63,8 @@ async function readTurnWithinMemory(
 ): ReturnType<typeof readTurn> {
   const permit = await api.responseMemory.acquire(account_id, PAGE_BUFFER_BYTES, ctx.res);
   try {
+    // Those who wait for the end of one turn read it all at once.
+    await waitToBegin(account_id);
     return await readTurn(api, { account_id, ...turn });
   } finally {
     permit.release();

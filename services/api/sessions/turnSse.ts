@@ -7,6 +7,7 @@ import {
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import type { Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import {
   followTurn,
@@ -114,6 +115,8 @@ export async function readTurnRecord(
     ctx.res,
   );
   try {
+    // Followers of a live turn read its record all at once, when it has ended.
+    await waitToBegin(subject.account_id);
     const row = await readTurn(api, subject);
     // In a fork, a shared turn appears as the fork's own.
     return { turn: recordedTurn({ ...row, session_id: subject.session_id }), done: permit.release };
