@@ -20,6 +20,7 @@ import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { createReadReservation } from '../../../shared/eventlog/reading/readMemory.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
+import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
@@ -96,6 +97,9 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       checkBody && !isBodyOmitted ? admitBody(ctx, api.memory, account_id) : undefined;
     let responsePermit: ResponsePermit | undefined;
     try {
+      // A request with a body waits once that has arrived, before it is parsed.
+      const waiting = bodyPermit || access === 'open' ? undefined : waitToBegin(account_id);
+      if (waiting) await waiting;
       const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};
       const params = ctx['params'] as Record<string, string>;
       const target = actor.chat && route.chatTarget!({ params, body });

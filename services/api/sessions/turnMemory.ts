@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
 import type { TurnSnapshot } from '../../../shared/runs/live/followTurn.ts';
@@ -23,9 +24,11 @@ export const readTurnWithinMemory = <Result>(
 ): Promise<Result> => {
   const { account_id } = subject;
   const target = { account_id, response: ctx.res, bytes: PAGE_BUFFER_BYTES };
-  return readWithinGrowingMemory(api, target, async (grow) =>
-    respond(await readTurn(api, subject, (bytes) => grow(MEMORY_PER_EVENT_BYTE * bytes))),
-  );
+  return readWithinGrowingMemory(api, target, async (grow) => {
+    // Clients that wait for the end of one turn read it all at once.
+    await waitToBegin(account_id);
+    return respond(await readTurn(api, subject, (bytes) => grow(MEMORY_PER_EVENT_BYTE * bytes)));
+  });
 };
 
 /** Reads the record of a turn within memory that grows with it, and keeps what its texts need. */
@@ -38,6 +41,8 @@ export async function readTurnRecord(
   const target = { account_id, response: ctx.res, bytes: PAGE_BUFFER_BYTES };
   let storedBytes = 0;
   const held = await readHoldingMemory(api, target, async (grow) => {
+    // Followers of a live turn read its record all at once, when it has ended.
+    await waitToBegin(account_id);
     const row = await readTurn(api, subject, (bytes) => {
       grow(MEMORY_PER_EVENT_BYTE * bytes);
       storedBytes = bytes;

@@ -1,3 +1,5 @@
+import { resumeTask } from './eventLoopWatchdog.ts';
+
 /** A step of some tenths of a millisecond. Returns true while there is more to do. */
 export type Step = () => boolean;
 
@@ -49,4 +51,19 @@ function runWaiting(): void {
 export function runPaced(accountId: string, step: Step): void {
   if (waiting.size === 0 && hasTime() && !step()) return;
   enqueue(accountId, step);
+}
+
+/**
+ * Returns undefined if the event loop has time for a request now; otherwise the promise resolves in
+ * one of its next turns, when it is the account's turn. Requests wait apart from the steps of the
+ * account's running tasks: a flood of requests does not stop those.
+ */
+export function waitToBegin(accountId: string): Promise<void> | undefined {
+  if (waiting.size === 0 && hasTime()) return undefined;
+  return new Promise<void>((resolve) =>
+    enqueue(`${accountId} requests`, () => {
+      resolve();
+      return false;
+    }),
+  ).then(resumeTask);
 }

@@ -8,6 +8,7 @@ import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
+import { waitToBegin } from '../../../../shared/lib/concurrency/pacedSteps.ts';
 import { countHeaders } from '../requestHeaders.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
@@ -57,6 +58,8 @@ export async function readJsonBody(
   resumeTask();
   const { length } = bytes;
   permit.resize(length);
+  const waiting = waitToBegin(account_id);
+  if (waiting) await waiting;
   await yieldForText(account_id, length);
   if (length === 0) throw new TurnlogError('invalid_json', 'The body is empty; JSON is expected.');
   const text = decode(bytes);

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
-import { runPaced } from '../../../../../shared/lib/concurrency/pacedSteps.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { runPaced, waitToBegin } from '../../../../../shared/lib/concurrency/pacedSteps.ts';
 
 /** Work of some milliseconds, in steps that each note whose they are. */
 const work = (account: string, name: string, steps: number, log: string[]): Promise<void> =>
@@ -62,4 +63,46 @@ test('what a step has resolved runs before the next step', async () => {
     });
   });
   expect(log).toEqual(['step', 'resolved', 'step', 'resolved', 'step', 'resolved']);
+});
+
+const spend = (ms: number): void => {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+};
+
+/** A request that takes a millisecond once it has begun. */
+async function request(account: string, name: string, log: string[]): Promise<void> {
+  const waiting = waitToBegin(account);
+  if (waiting) await waiting;
+  log.push(name);
+  spend(1);
+}
+
+test('a request begins at once while the event loop has time, and later after it had none', async () => {
+  await nextTurn();
+  expect(waitToBegin('a')).toBeUndefined();
+  spend(3);
+  const waiting = waitToBegin('a');
+  expect(waiting).toBeInstanceOf(Promise);
+  await waiting;
+  await nextTurn();
+  expect(waitToBegin('a')).toBeUndefined();
+});
+
+test('the requests of one account begin in order, and those of another one in between', async () => {
+  const log: string[] = [];
+  const names = Array.from({ length: 30 }, (_, at) => `a${at}`);
+  const flood = names.map((name) => request('a', name, log));
+  await request('b', 'b', log);
+  expect(log.length).toBeLessThan(10);
+  await Promise.all(flood);
+  expect(log.filter((name) => name !== 'b')).toEqual(names);
+});
+
+test('requests that wait do not stop the tasks of their account', async () => {
+  const log: string[] = [];
+  const flood = Array.from({ length: 30 }, (_, at) => request('a', `a${at}`, log));
+  await work('a', 'step', 5, log);
+  expect(log.length).toBeLessThan(20);
+  await Promise.all(flood);
 });
