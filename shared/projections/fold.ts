@@ -3,6 +3,7 @@ import {
   OWNERS,
   tableNames,
   type FollowedTable,
+  type OwnedTable,
   type Rows,
   type TableName,
   type UsageRow,
@@ -80,9 +81,44 @@ export const put = (
   (maps[table] as Map<string, Rows[TableName]>).set(id, row);
 };
 
-function remove(maps: RowMaps, { table, owner }: AnyRemoval): void {
-  const rows = maps[table] as Map<string, Record<string, unknown>>;
-  for (const [id, row] of rows) if (row[OWNERS[table]] === owner) rows.delete(id);
+type IdsByOwner = Map<string, Set<string>>;
+
+function addOwned(ids: IdsByOwner, table: OwnedTable, id: string, row: object): void {
+  const owner = (row as Record<string, string>)[OWNERS[table]]!;
+  const owned = ids.get(owner);
+  if (owned) owned.add(id);
+  else ids.set(owner, new Set([id]));
+}
+
+/**
+ * Removes the rows of an owner from all `maps`. Knows the rows of each owner, so that a removal costs
+ * only its own rows: it reads a table once, at its first removal, and must be told of each row that is
+ * put into a map from then on.
+ */
+function createOwnedRows(maps: readonly RowMaps[]) {
+  const tables = new Map<TableName, IdsByOwner>();
+
+  function idsIn(table: OwnedTable): IdsByOwner {
+    const known = tables.get(table);
+    if (known) return known;
+    const ids: IdsByOwner = new Map();
+    for (const map of maps)
+      for (const [id, row] of map[table] as Map<string, object>) addOwned(ids, table, id, row);
+    tables.set(table, ids);
+    return ids;
+  }
+
+  return {
+    added(table: TableName, id: string, row: object): void {
+      const ids = tables.get(table);
+      if (ids) addOwned(ids, table as OwnedTable, id, row);
+    },
+    remove({ table, owner }: AnyRemoval): void {
+      const ids = idsIn(table);
+      for (const id of ids.get(owner) ?? []) for (const map of maps) map[table].delete(id);
+      ids.delete(owner);
+    },
+  };
 }
 
 /** Counts the events, also those that cannot be applied: they take as much of the log. */
@@ -123,6 +159,7 @@ export function fold(
   const removals: AnyRemoval[] = [];
   const erased: string[] = [];
   count(plan, rows, dirty);
+  const owned = createOwnedRows([rows, dirty]);
   const find: FindRow<Rows> = (table, key) => rows[table].get(rowId(key));
   for (const { stored, changes, erases, error } of plan) {
     const { stream, revision, type } = stored;
@@ -141,8 +178,7 @@ export function fold(
       for (const change of changes) {
         if (!isRemoval(change)) continue;
         removals.push(change);
-        remove(rows, change);
-        remove(dirty, change);
+        owned.remove(change);
       }
       const pending: Pending[] = [];
       const added: UsageRow[] = [];
@@ -152,10 +188,11 @@ export function fold(
         const next = changed(rows, change, revision);
         if (next) pending.push(next);
       }
-      for (const amount of added) addUsage(dirty.usage, amount);
+      for (const amount of added) owned.added('usage', addUsage(dirty.usage, amount), amount);
       for (const change of pending) {
         put(rows, change);
         put(dirty, change);
+        owned.added(change.table, change.id, change.row);
       }
     } catch (reason) {
       parked.set(stream, { stream, revision, event_type: type, error: messageOf(reason) });
