@@ -18,6 +18,8 @@ export interface RowAccess {
   /** Deletes rows, as irrecoverably as the database allows. */
   remove: (removals: readonly AnyRemoval[]) => Awaitable<void>;
   park: (streams: readonly ParkedStream[]) => Awaitable<void>;
+  /** Deletes single rows. */
+  removeRows: (places: readonly RowPlace[]) => Awaitable<void>;
   /** Unparks erased streams, whether they were parked or not. */
   unpark: (streams: readonly string[]) => Awaitable<void>;
   /** Runs a savepoint statement. */
@@ -42,12 +44,13 @@ async function applyTogether(
   const parkedBefore = await rows.parkedAmong([
     ...new Set(plan.map(({ stored }) => stored.stream)),
   ]);
-  const { removals, erased, dirty, parked } = fold(
+  const { removals, gone, erased, dirty, parked } = fold(
     plan,
     await rows.load(keysOf(plan)),
     parkedBefore,
   );
   if (removals.length > 0) await rows.remove(removals);
+  if (gone.length > 0) await rows.removeRows(gone);
   if (erased.length > 0) await rows.unpark(erased);
   await rows.save(dirty);
   await rows.park(parked);

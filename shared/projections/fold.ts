@@ -8,7 +8,14 @@ import {
   type TableName,
   type UsageRow,
 } from '../readModels/tables.ts';
-import { isAddition, isRemoval, isRowChange, type FindRow, type RowKey } from './change.ts';
+import {
+  isAddition,
+  isDifference,
+  isRemoval,
+  isRowChange,
+  type FindRow,
+  type RowKey,
+} from './change.ts';
 import { countStored } from '../storage/projection.ts';
 import { addUsage } from '../usage/projection.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
@@ -136,6 +143,8 @@ function count(plan: readonly PlannedEvent[], rows: RowMaps, dirty: RowMaps): vo
 interface Folded {
   /** To be applied before any row is written. */
   removals: AnyRemoval[];
+  /** Single rows to remove, also before any row is written. */
+  gone: RowPlace[];
   /** The erased streams, which must be unparked. */
   erased: string[];
   /** The rows to write, each once. For usage sums, the amounts to add. */
@@ -157,6 +166,7 @@ export function fold(
   const dirty = rowMaps();
   const parked = new Map<string, ParkedStream>();
   const removals: AnyRemoval[] = [];
+  const gone = new Map<string, RowPlace>();
   const erased: string[] = [];
   count(plan, rows, dirty);
   const owned = createOwnedRows([rows, dirty]);
@@ -182,13 +192,25 @@ export function fold(
       }
       const pending: Pending[] = [];
       const added: UsageRow[] = [];
+      const removed: RowPlace[] = [];
       for (const change of changes) {
         if (isAddition(change)) added.push(...change.amounts(find));
+        if (isDifference(change)) {
+          const { table } = change;
+          const difference = change.difference(find);
+          for (const key of difference.removed) removed.push({ table, key, id: rowId(key) });
+          for (const row of difference.added)
+            pending.push({ table, id: rowId([row.session_id, row.token]), row });
+        }
         if (!isRowChange(change)) continue;
         const next = changed(rows, change, revision);
         if (next) pending.push(next);
       }
       for (const amount of added) owned.added('usage', addUsage(dirty.usage, amount), amount);
+      for (const place of removed) {
+        gone.set(place.id, place);
+        for (const maps of [rows, dirty]) maps[place.table].delete(place.id);
+      }
       for (const change of pending) {
         put(rows, change);
         put(dirty, change);
@@ -199,5 +221,5 @@ export function fold(
     }
   }
   for (const sum of dirty.usage.values()) addUsage(rows.usage, sum);
-  return { removals, erased, dirty, parked: [...parked.values()] };
+  return { removals, gone: [...gone.values()], erased, dirty, parked: [...parked.values()] };
 }
