@@ -164,6 +164,7 @@ export function fold(
   parkedBefore: ReadonlySet<string>,
 ): Folded {
   const dirty = rowMaps();
+  const skipped = new Set(parkedBefore);
   const parked = new Map<string, ParkedStream>();
   const removals: AnyRemoval[] = [];
   const gone = new Map<string, RowPlace>();
@@ -173,13 +174,14 @@ export function fold(
   const find: FindRow<Rows> = (table, key) => rows[table].get(rowId(key));
   for (const { stored, changes, erases, error } of plan) {
     const { stream, revision, type } = stored;
-    if (!erases && (parkedBefore.has(stream) || parked.has(stream))) continue;
+    if (!erases && skipped.has(stream)) continue;
     try {
       if (error !== undefined) throw new Error(error);
       // Also on redelivery: earlier events, delivered again, may have parked the stream again.
       if (erases) {
         erased.push(stream);
         parked.delete(stream);
+        skipped.delete(stream);
       }
       // Every event changes the row of its stream first. Applying an event again would restore rows
       // that were removed since.
@@ -217,6 +219,7 @@ export function fold(
         owned.added(change.table, change.id, change.row);
       }
     } catch (reason) {
+      skipped.add(stream);
       parked.set(stream, { stream, revision, event_type: type, error: messageOf(reason) });
     }
   }

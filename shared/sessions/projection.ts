@@ -58,11 +58,12 @@ function withOutcome(row: OutcomeCounts, { type }: TurnEnd): Partial<OutcomeCoun
   return { [column]: row[column] + 1 };
 }
 
+const isIn = (labels: Description['labels'], [name, value]: [string, string]): boolean =>
+  Object.hasOwn(labels, name) && labels[name] === value;
+
 /** The changes of `session_labels` by the event: only labels that differ are written. */
 function relabel({ stream, revision }: RecordedEvent, after: Description['labels']): Difference {
   const session_id = streamId(stream);
-  const isIn = (labels: Description['labels'], [name, value]: [string, string]): boolean =>
-    Object.hasOwn(labels, name) && labels[name] === value;
   return {
     table: 'session_labels',
     rows: Math.max(REQUEST_LIMITS.description.labels, Object.keys(after).length),
