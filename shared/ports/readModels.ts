@@ -43,11 +43,12 @@ export interface ProjectionStore extends TurnIndex {
   /** Where to resume; undefined for the beginning. */
   checkpoint(): Promise<Checkpoint | undefined>;
   /**
-   * Applies events with decrypted texts and moves the checkpoint in one transaction, one batch at a
-   * time. Events that were applied before change nothing; a stream with an event that can't be
-   * applied is parked without affecting others. Resolves with the streams parked by this batch.
-   * Errors: `store_unavailable` (nothing changed; the batch may be retried), `position_invalid`
-   * when `reached` is not a valid position (nothing changed).
+   * Applies events with decrypted texts, one batch at a time. A batch that changes many rows is applied in
+   * parts; the checkpoint moves in the transaction of each part. Events that were applied before change
+   * nothing; a stream with an event that can't be applied is parked without affecting others. Resolves
+   * with the streams parked by this batch. Errors: `store_unavailable` (the checkpoint tells which
+   * parts were applied; the batch may be retried), `position_invalid` when `reached` is not a valid
+   * position (nothing changed).
    */
   apply(events: readonly ReadableEvent[], reached: Reached): Promise<ParkedStream[]>;
   close(): Promise<void>;

@@ -1,9 +1,14 @@
-/** Applies a batch to any database: as a whole, or event by event if the database rejects a row. */
+/**
+ * Applies a batch to any database, in parts of limited work: each as a whole, or event by event if the
+ * database rejects a row.
+ */
 import { requirePosition } from '../eventlog/identity/positions.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
+import { createCheckpoint } from '../eventlog/identity/logIdentity.ts';
 import type { ParkedStream, Reached } from '../ports/readModels.ts';
 import type { AnyRemoval } from './project.ts';
 import { fold, keysOf, type RowMaps, type RowPlace } from './fold.ts';
+import { partsOf } from './parts.ts';
 import { messageOf, planBatch, type PlannedEvent } from './plan.ts';
 
 type Awaitable<Result> = Result | Promise<Result>;
@@ -18,6 +23,8 @@ export interface RowAccess {
   /** Deletes rows, as irrecoverably as the database allows. */
   remove: (removals: readonly AnyRemoval[]) => Awaitable<void>;
   park: (streams: readonly ParkedStream[]) => Awaitable<void>;
+  /** Deletes single rows. */
+  removeRows: (places: readonly RowPlace[]) => Awaitable<void>;
   /** Unparks erased streams, whether they were parked or not. */
   unpark: (streams: readonly string[]) => Awaitable<void>;
   /** Runs a savepoint statement. */
@@ -42,12 +49,13 @@ async function applyTogether(
   const parkedBefore = await rows.parkedAmong([
     ...new Set(plan.map(({ stored }) => stored.stream)),
   ]);
-  const { removals, erased, dirty, parked } = fold(
+  const { removals, gone, erased, dirty, parked } = fold(
     plan,
     await rows.load(keysOf(plan)),
     parkedBefore,
   );
   if (removals.length > 0) await rows.remove(removals);
+  if (gone.length > 0) await rows.removeRows(gone);
   if (erased.length > 0) await rows.unpark(erased);
   await rows.save(dirty);
   await rows.park(parked);
@@ -74,20 +82,11 @@ async function applyOrPark(
   return parked;
 }
 
-/**
- * Applies the events and moves the checkpoint in one transaction. If the database rejects a row,
- * each event is applied separately in a second transaction, so that only the stream of that row is
- * parked. Resolves with the streams that this batch parked. Throws `position_invalid` for a
- * checkpoint that no log can have. Errors leave the database unchanged.
- */
-export async function applyBatch(
-  events: readonly ReadableEvent[],
+async function applyPart(
+  plan: readonly PlannedEvent[],
   reached: Reached,
   { transaction, moveCheckpoint, isRowFailure }: BatchDriver,
 ): Promise<ParkedStream[]> {
-  // A checkpoint beyond the end of every log would make all waits for a position succeed.
-  requirePosition(reached.position);
-  const plan = planBatch(events);
   try {
     return await transaction(async (rows) => {
       const parked = await applyTogether(plan, rows);
@@ -103,4 +102,39 @@ export async function applyBatch(
     await moveCheckpoint(reached);
     return parked;
   });
+}
+
+/** The progress after a part: that of the batch, or up to the last event of an earlier part. */
+function reachedBy(part: readonly PlannedEvent[], isLast: boolean, reached: Reached): Reached {
+  const { stored } = part.at(-1) ?? {};
+  if (isLast || !stored) return reached;
+  const { checkpoint } = reached;
+  const identity = checkpoint && { root: checkpoint.log_id, declarations: [] };
+  return {
+    position: stored.position,
+    checkpoint: identity && createCheckpoint(identity, stored.stored ?? stored),
+  };
+}
+
+/**
+ * Applies the events in parts, each in one transaction that also moves the checkpoint. If the database
+ * rejects a row, each event of the part is applied separately in a second transaction, so that only the
+ * stream of that row is parked. Resolves with the streams that this batch parked. Throws
+ * `position_invalid` for a checkpoint that no log can have. Errors leave the database as it was after
+ * the last complete part.
+ */
+export async function applyBatch(
+  events: readonly ReadableEvent[],
+  reached: Reached,
+  driver: BatchDriver,
+): Promise<ParkedStream[]> {
+  // A checkpoint beyond the end of every log would make all waits for a position succeed.
+  requirePosition(reached.position);
+  const parts = partsOf(planBatch(events));
+  const parked: ParkedStream[] = [];
+  for (const [index, part] of parts.entries()) {
+    const isLast = index === parts.length - 1;
+    parked.push(...(await applyPart(part, reachedBy(part, isLast, reached), driver)));
+  }
+  return parked;
 }

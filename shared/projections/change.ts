@@ -29,10 +29,26 @@ export type FindRow<Rows> = <Table extends keyof Rows & string>(
   key: RowKey,
 ) => Rows[Table] | undefined;
 
+type SessionRows = RowsOf<typeof SESSION_TABLES>;
+
 /** The amounts that one event adds to usage sums, based on the rows of its session. */
 export interface Addition {
   table: 'usage';
-  amounts: (find: FindRow<RowsOf<typeof SESSION_TABLES>>) => RowsOf<typeof USAGE_TABLES>['usage'][];
+  amounts: (find: FindRow<SessionRows>) => RowsOf<typeof USAGE_TABLES>['usage'][];
+}
+
+/**
+ * The rows that one event adds and removes, based on the previous row of its session. They are not
+ * loaded.
+ */
+export interface Difference {
+  table: 'session_labels';
+  /** About how many rows it changes at most. */
+  rows: number;
+  difference: (find: FindRow<Pick<SessionRows, 'sessions'>>) => {
+    removed: RowKey[];
+    added: SessionRows['session_labels'][];
+  };
 }
 
 export const isRowChange = <Change extends object>(
@@ -41,6 +57,9 @@ export const isRowChange = <Change extends object>(
 export const isRemoval = <Change extends object>(
   change: Change,
 ): change is Extract<Change, { owner: unknown }> => 'owner' in change;
+export const isDifference = <Change extends object>(
+  change: Change,
+): change is Extract<Change, { difference: unknown }> => 'difference' in change;
 export const isAddition = <Change extends object>(
   change: Change,
 ): change is Extract<Change, { amounts: unknown }> => 'amounts' in change;

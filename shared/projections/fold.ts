@@ -3,11 +3,19 @@ import {
   OWNERS,
   tableNames,
   type FollowedTable,
+  type OwnedTable,
   type Rows,
   type TableName,
   type UsageRow,
 } from '../readModels/tables.ts';
-import { isAddition, isRemoval, isRowChange, type FindRow, type RowKey } from './change.ts';
+import {
+  isAddition,
+  isDifference,
+  isRemoval,
+  isRowChange,
+  type FindRow,
+  type RowKey,
+} from './change.ts';
 import { countStored } from '../storage/projection.ts';
 import { addUsage } from '../usage/projection.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
@@ -80,9 +88,44 @@ export const put = (
   (maps[table] as Map<string, Rows[TableName]>).set(id, row);
 };
 
-function remove(maps: RowMaps, { table, owner }: AnyRemoval): void {
-  const rows = maps[table] as Map<string, Record<string, unknown>>;
-  for (const [id, row] of rows) if (row[OWNERS[table]] === owner) rows.delete(id);
+type IdsByOwner = Map<string, Set<string>>;
+
+function addOwned(ids: IdsByOwner, table: OwnedTable, id: string, row: object): void {
+  const owner = (row as Record<string, string>)[OWNERS[table]]!;
+  const owned = ids.get(owner);
+  if (owned) owned.add(id);
+  else ids.set(owner, new Set([id]));
+}
+
+/**
+ * Removes the rows of an owner from all `maps`. Knows the rows of each owner, so that a removal costs
+ * only its own rows: it reads a table once, at its first removal, and must be told of each row that is
+ * put into a map from then on.
+ */
+function createOwnedRows(maps: readonly RowMaps[]) {
+  const tables = new Map<TableName, IdsByOwner>();
+
+  function idsIn(table: OwnedTable): IdsByOwner {
+    const known = tables.get(table);
+    if (known) return known;
+    const ids: IdsByOwner = new Map();
+    for (const map of maps)
+      for (const [id, row] of map[table] as Map<string, object>) addOwned(ids, table, id, row);
+    tables.set(table, ids);
+    return ids;
+  }
+
+  return {
+    added(table: TableName, id: string, row: object): void {
+      const ids = tables.get(table);
+      if (ids) addOwned(ids, table as OwnedTable, id, row);
+    },
+    remove({ table, owner }: AnyRemoval): void {
+      const ids = idsIn(table);
+      for (const id of ids.get(owner) ?? []) for (const map of maps) map[table].delete(id);
+      ids.delete(owner);
+    },
+  };
 }
 
 /** Counts the events, also those that cannot be applied: they take as much of the log. */
@@ -100,6 +143,8 @@ function count(plan: readonly PlannedEvent[], rows: RowMaps, dirty: RowMaps): vo
 interface Folded {
   /** To be applied before any row is written. */
   removals: AnyRemoval[];
+  /** Single rows to remove, also before any row is written. */
+  gone: RowPlace[];
   /** The erased streams, which must be unparked. */
   erased: string[];
   /** The rows to write, each once. For usage sums, the amounts to add. */
@@ -119,20 +164,24 @@ export function fold(
   parkedBefore: ReadonlySet<string>,
 ): Folded {
   const dirty = rowMaps();
+  const skipped = new Set(parkedBefore);
   const parked = new Map<string, ParkedStream>();
   const removals: AnyRemoval[] = [];
+  const gone = new Map<string, RowPlace>();
   const erased: string[] = [];
   count(plan, rows, dirty);
+  const owned = createOwnedRows([rows, dirty]);
   const find: FindRow<Rows> = (table, key) => rows[table].get(rowId(key));
   for (const { stored, changes, erases, error } of plan) {
     const { stream, revision, type } = stored;
-    if (!erases && (parkedBefore.has(stream) || parked.has(stream))) continue;
+    if (!erases && skipped.has(stream)) continue;
     try {
       if (error !== undefined) throw new Error(error);
       // Also on redelivery: earlier events, delivered again, may have parked the stream again.
       if (erases) {
         erased.push(stream);
         parked.delete(stream);
+        skipped.delete(stream);
       }
       // Every event changes the row of its stream first. Applying an event again would restore rows
       // that were removed since.
@@ -141,26 +190,39 @@ export function fold(
       for (const change of changes) {
         if (!isRemoval(change)) continue;
         removals.push(change);
-        remove(rows, change);
-        remove(dirty, change);
+        owned.remove(change);
       }
       const pending: Pending[] = [];
       const added: UsageRow[] = [];
+      const removed: RowPlace[] = [];
       for (const change of changes) {
         if (isAddition(change)) added.push(...change.amounts(find));
+        if (isDifference(change)) {
+          const { table } = change;
+          const difference = change.difference(find);
+          for (const key of difference.removed) removed.push({ table, key, id: rowId(key) });
+          for (const row of difference.added)
+            pending.push({ table, id: rowId([row.session_id, row.token]), row });
+        }
         if (!isRowChange(change)) continue;
         const next = changed(rows, change, revision);
         if (next) pending.push(next);
       }
-      for (const amount of added) addUsage(dirty.usage, amount);
+      for (const amount of added) owned.added('usage', addUsage(dirty.usage, amount), amount);
+      for (const place of removed) {
+        gone.set(place.id, place);
+        for (const maps of [rows, dirty]) maps[place.table].delete(place.id);
+      }
       for (const change of pending) {
         put(rows, change);
         put(dirty, change);
+        owned.added(change.table, change.id, change.row);
       }
     } catch (reason) {
+      skipped.add(stream);
       parked.set(stream, { stream, revision, event_type: type, error: messageOf(reason) });
     }
   }
   for (const sum of dirty.usage.values()) addUsage(rows.usage, sum);
-  return { removals, erased, dirty, parked: [...parked.values()] };
+  return { removals, gone: [...gone.values()], erased, dirty, parked: [...parked.values()] };
 }

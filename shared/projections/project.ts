@@ -11,12 +11,18 @@ import {
   type OwnedTable,
   type Rows,
 } from '../readModels/tables.ts';
-import { isRowChange, type Addition, type Removal, type RowChange } from './change.ts';
+import {
+  isRowChange,
+  type Addition,
+  type Difference,
+  type Removal,
+  type RowChange,
+} from './change.ts';
 
 /** The change that one event makes to one row of the read models. */
 export type AnyRowChange = RowChange<Pick<Rows, FollowedTable>>;
 export type AnyRemoval = Removal<OwnedTable>;
-export type Change = AnyRowChange | AnyRemoval | Addition;
+export type Change = AnyRowChange | AnyRemoval | Addition | Difference;
 
 type ProjectedStream = Extract<FeatureStream, { project: unknown }>;
 type StreamTable = ProjectedStream['table'];

@@ -1,4 +1,4 @@
-import { descriptionFromEvent, NO_DESCRIPTION } from './description.ts';
+import { descriptionFromEvent, NO_DESCRIPTION, type Description } from './description.ts';
 import type { SessionEvent, SessionStartedData } from './events.ts';
 import type { EventMetadata, RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
@@ -6,6 +6,7 @@ import {
   absent,
   present,
   type Addition,
+  type Difference,
   type Removal,
   type RowChange,
 } from '../projections/change.ts';
@@ -13,12 +14,13 @@ import type { RowsOf } from '../readModels/table.ts';
 import type { SESSION_TABLES } from './tables.ts';
 import { projectTurn } from './turns/projection.ts';
 import { usageOfCompaction, usageOfTurn } from '../usage/projection.ts';
+import { REQUEST_LIMITS } from '../requests/limits.ts';
 import { labelToken } from './labelToken.ts';
 import { NO_OUTCOMES, type OutcomeCounts } from './turns/outcomes.ts';
 
 type Rows = RowsOf<typeof SESSION_TABLES>;
 type SessionRow = Rows['sessions'];
-type Change = RowChange<Rows> | Removal<'session_labels' | 'usage'> | Addition;
+type Change = RowChange<Rows> | Removal<'usage'> | Addition | Difference;
 
 type TurnEnd = Extract<SessionEvent, { type: keyof typeof OUTCOME_COLUMNS }>;
 
@@ -54,6 +56,29 @@ export const newSessionRow = (
 function withOutcome(row: OutcomeCounts, { type }: TurnEnd): Partial<OutcomeCounts> {
   const column = OUTCOME_COLUMNS[type];
   return { [column]: row[column] + 1 };
+}
+
+const isIn = (labels: Description['labels'], [name, value]: [string, string]): boolean =>
+  Object.hasOwn(labels, name) && labels[name] === value;
+
+/** The changes of `session_labels` by the event: only labels that differ are written. */
+function relabel({ stream, revision }: RecordedEvent, after: Description['labels']): Difference {
+  const session_id = streamId(stream);
+  return {
+    table: 'session_labels',
+    rows: Math.max(REQUEST_LIMITS.description.labels, Object.keys(after).length),
+    difference: (find) => {
+      const { account_id, labels: before } = present(find('sessions', [session_id]), 'session');
+      const token = ([name, value]: [string, string]): string =>
+        labelToken(account_id, name, value);
+      const gone = Object.entries(before).filter((label) => !isIn(after, label));
+      const gained = Object.entries(after).filter((label) => !isIn(before, label));
+      return {
+        removed: gone.map((label) => [session_id, token(label)]),
+        added: gained.map((label) => ({ session_id, token: token(label), account_id, revision })),
+      };
+    },
+  };
 }
 
 /**
@@ -101,12 +126,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
       return [follow(() => ({})), usageOfCompaction(recorded, event)];
     case 'session.described.v1': {
       const described = descriptionFromEvent(event.data);
-      const labelled = Object.entries(described.labels).map(([name, value]): Change => {
-        const token = labelToken(account_id, name, value);
-        const change = () => ({ session_id, token, account_id, revision });
-        return { table: 'session_labels', key: [session_id, token], change };
-      });
-      return [follow(() => described), { table: 'session_labels', owner: session_id }, ...labelled];
+      return [follow(() => described), relabel(recorded, described.labels)];
     }
     case 'session.erased.v1':
       return [

@@ -107,14 +107,16 @@ export const usageOfCompaction = (recorded: RecordedEvent, { data }: Compaction)
   },
 });
 
-/** Adds an amount in place to the sum with its key. A new sum is a copy of the amount. */
-export function addUsage(sums: Map<string, UsageRow>, amount: UsageRow): void {
+/**
+ * Adds an amount in place to the sum with its key, which it returns. A new sum is a copy of the amount.
+ */
+export function addUsage(sums: Map<string, UsageRow>, amount: UsageRow): string {
   const { account_id, day, agent_id, model, key_id, kind, code } = amount;
   const id = `${account_id}/${day}/${agent_id}/${model}/${key_id}/${kind}/${code}`;
   const sum = sums.get(id);
   if (!sum) {
     sums.set(id, { ...amount });
-    return;
+    return id;
   }
   sum.completed += amount.completed;
   sum.failed += amount.failed;
@@ -124,4 +126,5 @@ export function addUsage(sums: Map<string, UsageRow>, amount: UsageRow): void {
   sum.total_tokens += amount.total_tokens;
   sum.model_calls += amount.model_calls;
   sum.tool_calls += amount.tool_calls;
+  return id;
 }

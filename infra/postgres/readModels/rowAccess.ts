@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { RowKey } from '../../../shared/projections/change.ts';
-import { put, rowId, rowMaps } from '../../../shared/projections/fold.ts';
+import { put, rowId, rowMaps, type RowPlace } from '../../../shared/projections/fold.ts';
 import type { Tables } from '../../../shared/readModels/table.ts';
 import {
   OWNERS,
@@ -31,6 +31,16 @@ function* jsonArrays(rows: Iterable<object>): Generator<string> {
   if (part.length > 0) yield `[${part.join(',')}]`;
 }
 
+/** The places by table, with their keys as a JSON array of objects. */
+const keysByTable = (places: readonly RowPlace[], tables: Tables) =>
+  [...Map.groupBy(places, ({ table }) => table)].map(([table, ofTable]) => {
+    const columns = tables[table]!.key;
+    const keys = ofTable.map(({ key }) =>
+      Object.fromEntries(columns.map((column, index) => [column, key[index]])),
+    );
+    return { table, columns, keys: JSON.stringify(keys) };
+  });
+
 type FoundRow = Rows[TableName] & Record<string, unknown>;
 
 /**
@@ -52,14 +62,10 @@ export function createRowAccess(client: Client, schema: string, tables: Tables):
       return new Set(rows.map(({ stream }) => stream));
     },
 
-    async load(rowKeys) {
+    async load(places) {
       const rows = rowMaps();
-      for (const [table, tableKeys] of Map.groupBy(rowKeys, (rowKey) => rowKey.table)) {
-        const columns = tables[table]!.key;
-        const keys = tableKeys.map(({ key }) =>
-          Object.fromEntries(columns.map((column, index) => [column, key[index]])),
-        );
-        const result = await client.query<FoundRow>(statements[table].load, [JSON.stringify(keys)]);
+      for (const { table, columns, keys } of keysByTable(places, tables)) {
+        const result = await client.query<FoundRow>(statements[table].load, [keys]);
         for (const row of result.rows) {
           const key = columns.map((column) => row[column]) as unknown as RowKey;
           put(rows, { table, id: rowId(key), row });
@@ -79,6 +85,11 @@ export function createRowAccess(client: Client, schema: string, tables: Tables):
         await client.query(`DELETE FROM ${schema}.${table} WHERE ${OWNERS[table]} = ANY($1)`, [
           tableRemovals.map(({ owner }) => owner),
         ]);
+    },
+
+    async removeRows(places) {
+      for (const { table, keys } of keysByTable(places, tables))
+        await client.query(statements[table].remove, [keys]);
     },
 
     async unpark(streams) {

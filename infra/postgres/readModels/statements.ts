@@ -39,17 +39,19 @@ function givenRows(table: Table, columns: readonly string[]): string {
 }
 
 /**
- * The statements that load and save many rows of a table at once. Their one parameter is a JSON array:
- * of objects with the key's columns, or of rows. Both sides read and write JSON natively, whatever the
+ * The statements that load, delete and save many rows of a table at once. Their one parameter is a JSON
+ * array: of objects with the key's columns, or of rows. Both sides read and write JSON natively, whatever the
  * columns' types.
  */
 export function rowStatements(
   schema: string,
   name: string,
   table: Table,
-): { load: string; save: string } {
+): { load: string; save: string; remove: string } {
   const names = columnNames(table);
+  const isGiven = table.key.map((column) => `${name}.${column} = given.${column}`).join(' AND ');
   return {
+    remove: `DELETE FROM ${schema}.${name} USING ${givenRows(table, table.key)} WHERE ${isGiven}`,
     load: `SELECT ${columnsOf(name, table)} FROM ${schema}.${name} JOIN ${givenRows(table, table.key)} USING (${table.key.join(', ')})`,
     save: upsert(
       `${schema}.${name}`,

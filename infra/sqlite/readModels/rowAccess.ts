@@ -11,10 +11,11 @@ import {
 import { rowDecoder, rowEncoder, rowStatements } from './statements.ts';
 
 function prepareTable(database: DatabaseSync, name: string, table: Table) {
-  const { select, save } = rowStatements(name, table);
+  const { select, save, remove } = rowStatements(name, table);
   return {
     select: database.prepare(select),
     save: database.prepare(save),
+    remove: database.prepare(remove),
     encode: rowEncoder(table),
     decode: rowDecoder(table),
   };
@@ -51,6 +52,9 @@ export function createRowAccess(database: DatabaseSync, tables: Tables): RowAcce
     remove(removals) {
       for (const { table, owner } of removals)
         database.prepare(`DELETE FROM ${table} WHERE ${OWNERS[table]} = ?`).run(owner);
+    },
+    removeRows(places) {
+      for (const { table, key } of places) prepared[table].remove.run(...key);
     },
     unpark(streams) {
       for (const stream of streams) deleteParked.run(stream);

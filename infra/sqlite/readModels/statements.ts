@@ -49,17 +49,19 @@ export function rowDecoder(table: Table): (raw: SqliteRow) => unknown {
   };
 }
 
-/** The statements that load and save one row of the table. */
-export const rowStatements = (name: string, table: Table): { select: string; save: string } => ({
-  select: `SELECT * FROM ${name} WHERE ${table.key.map((column) => `${column} = ?`).join(' AND ')}`,
-  save: upsert(
-    name,
-    table,
-    `VALUES (${columnNames(table)
-      .map(() => '?')
-      .join(', ')})`,
-  ),
-});
+/** The statements that load, save and delete one row of the table. */
+export function rowStatements(
+  name: string,
+  table: Table,
+): { select: string; save: string; remove: string } {
+  const isRow = table.key.map((column) => `${column} = ?`).join(' AND ');
+  const values = columnNames(table).map(() => '?');
+  return {
+    select: `SELECT * FROM ${name} WHERE ${isRow}`,
+    save: upsert(name, table, `VALUES (${values.join(', ')})`),
+    remove: `DELETE FROM ${name} WHERE ${isRow}`,
+  };
+}
 
 /** UTF-8 bytes of a row's text. */
 export const bytesOfRow = (row: SqliteRow): number =>

@@ -27,10 +27,13 @@ export interface LogIdentity {
   declarations: readonly Declaration[];
 }
 
+/** True for the type of events that change the id of the log. */
+export const isRestoreDeclaration = ({ type }: Pick<StoredEvent, 'type'>): boolean =>
+  type === 'log.restore_accepted.v1';
+
 /** The declaration in an event of the log's own stream; undefined for any other event. */
 function parseDeclaration(stored: StoredEvent, root: string): Declaration | undefined {
-  if (stored.stream !== logStream(root) || stored.type !== 'log.restore_accepted.v1')
-    return undefined;
+  if (stored.stream !== logStream(root) || !isRestoreDeclaration(stored)) return undefined;
   const event = toDomainEvent(decodeEvent(stored));
   if (event?.type !== 'log.restore_accepted.v1') return undefined;
   return { id: stored.id, position: stored.position, replaces: event.data.replaces };

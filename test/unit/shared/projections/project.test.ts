@@ -496,6 +496,38 @@ describe('session.described', () => {
     ]);
   });
 
+  test('writes only the labels that differ, and loads none', () => {
+    const { record } = recordHistory();
+    const labels = { a: '1', b: '2', constructor: '3' };
+    const rows = rowMaps();
+    const apply = (...events: DomainEvent[]) => {
+      const plan = planBatch(events.map((event) => record(SESSION, event)));
+      const { dirty, gone, removals, parked } = fold(plan, rows, new Set());
+      expect([removals, parked]).toEqual([[], []]);
+      expect(keysOf(plan).filter(({ table }) => table === 'session_labels')).toEqual([]);
+      return { written: [...dirty.session_labels.keys()], gone: gone.map(({ id }) => id) };
+    };
+    const id = (name: string, value: string) => `session_1/${labelToken('acct_1', name, value)}`;
+    const [a, b, c] = [id('a', '1'), id('b', '2'), id('constructor', '3')];
+    expect(apply(sessionStarted(), sessionDescribed(labels))).toEqual({
+      written: [a, b, c],
+      gone: [],
+    });
+    expect(apply(sessionDescribed(labels, 'A title'))).toEqual({ written: [], gone: [] });
+    expect(apply(sessionDescribed({ ...labels, b: '3' }))).toEqual({
+      written: [id('b', '3')],
+      gone: [b],
+    });
+    expect(apply(sessionDescribed({ b: '3' }), sessionDescribed({ a: '1', b: '3' }))).toEqual({
+      written: [a],
+      gone: [a, c],
+    });
+    expect([...rows.session_labels].map(([place, row]) => [place, row.revision])).toEqual([
+      [id('b', '3'), 3],
+      [a, 5],
+    ]);
+  });
+
   test('is gone with the session, and says nothing where its texts are erased already', () => {
     const erased = { type: 'session.described.v1', data: sessionDescribed({ '': '' }, '').data };
     const { rows, parked } = given(
