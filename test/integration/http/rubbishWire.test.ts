@@ -477,6 +477,9 @@ describe('a connection', () => {
         count: LIMITS.http.pipelined + 1,
       }),
     ).toEqual([]);
+    // Requests that are refused for their targets wait, and are counted, likewise.
+    const refused = rawRequest('GET http://[').repeat(LIMITS.http.pipelined);
+    expect(await exchange(service.url, run + refused, { count: 2 })).toEqual([]);
     release();
     await eventually(
       () => service.get('/health/ready'),
