@@ -148,7 +148,8 @@ function stay(battle: Battle, bytes: string): Promise<void> {
     socket.on('error', () => undefined);
     socket.on('close', () => {
       signal.removeEventListener('abort', end);
-      if (!signal.aborted && !isNoted) noteAnswer(battle, answer);
+      // A stream is followed by what was pipelined, or breaks off.
+      if (!signal.aborted && !isNoted) noteAnswer(battle, '');
       resolve();
     });
   });
