@@ -11,7 +11,7 @@ import { createSignInCode } from '../api/console/signInCode.ts';
 import { startServer, type ApiServer } from '../api/http/connection/server.ts';
 import { bootstrap } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
-import { connectionsWithinOpenFiles } from './openFiles.ts';
+import { connectionLimit } from './connectionLimit.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
 import { packageVersion } from './help.ts';
 import { serveMetrics, watchEventLoop } from './observe.ts';
@@ -108,7 +108,7 @@ export async function startServing(
     portOption: 'PORT',
     host: config.HOST,
     port: config.PORT,
-    maxConnections: connectionsWithinOpenFiles(config.MAX_CONNECTIONS, logger),
+    maxConnections: connectionLimit(config.MAX_CONNECTIONS, logger),
     ids,
     logger,
   });

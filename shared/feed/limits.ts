@@ -50,7 +50,7 @@ export const FEED_LIMITS = {
     /** Size of a page. The page ends with the event that reaches it. */
     answerBytes: 256 * KIB,
     /**
-     * Interval of checks of a follower's key.
+     * Checks of a follower's key.
      * @beyond stream ends, or 401
      */
     keyCheckMs: 1_000,

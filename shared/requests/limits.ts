@@ -72,10 +72,26 @@ export const REQUEST_LIMITS = {
     /** Time for a request. */
     requestMs: 30_000,
     /**
-     * Unanswered requests per connection. Each takes some kilobytes.
+     * Headers. Proxies that trace requests add a dozen.
+     * @beyond 431
+     */
+    headers: 100,
+    /** Memory of a request's headers that counts as small: what most clients send. */
+    smallHeadersBytes: 4 * KIB,
+    /**
+     * Open requests' large headers.
+     * @beyond 503 `overloaded`
+     */
+    largeHeadersBytes: 16 * MIB,
+    /**
+     * Unanswered requests per connection. The headers of each take up to 30 KB.
      * @beyond connection closed
      */
-    pipelined: 8,
+    pipelined: 3,
+    /**
+     * Heap per connection, which limits MAX_CONNECTIONS too. One that sends headers takes up to 24 KB.
+     */
+    connectionBytes: 48 * KIB,
     /** How long a client may continue to send a body after its response. */
     lingerMs: 1_000,
     /** Large bodies of refused requests that are read and discarded. */

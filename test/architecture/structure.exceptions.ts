@@ -29,7 +29,6 @@ export const EXCEPTIONS = {
     {
       because: 'one of several members of a kind: middleware, tool, command, option group, format',
       items: [
-        'services/api/http/connection/pipelining.ts',
         'services/api/http/middleware/accessLog.ts',
         'services/api/http/middleware/closeWhenStopping.ts',
         'services/api/http/middleware/headers.ts',

@@ -4,32 +4,44 @@ import { LIMITS } from '../../../../shared/limits.ts';
 
 type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
+/** What a server does with its requests. */
+interface RequestHandlers {
+  /** True if the headers of the request may stay in memory. */
+  holds: (request: IncomingMessage, response: ServerResponse) => boolean;
+  answer: RequestListener;
+  /** Refuses a request whose headers may not stay in memory. */
+  refuse: RequestListener;
+}
+
 /**
  * Handles the pipelined requests of a connection one at a time. Node reports a disconnect only to the
  * first open response; the others would never release what they hold until it. A connection with
- * too many pipelined requests is cut.
+ * too many pipelined requests, or too large ones, is cut.
  */
-export function answerInOrder(answer: RequestListener): RequestListener {
+export function answerInOrder({ holds, answer, refuse }: RequestHandlers): RequestListener {
+  // Entries are removed: an idle connection would keep the headers of its last request in memory.
   const current = new WeakMap<Socket, ServerResponse>();
   const waiting = new WeakMap<Socket, (() => void)[]>();
 
   function begin(request: IncomingMessage, response: ServerResponse): void {
-    current.set(request.socket, response);
+    const { socket } = request;
+    current.set(socket, response);
+    response.once('close', () => {
+      current.delete(socket);
+      const [next, ...others] = waiting.get(socket) ?? [];
+      if (others.length === 0 || !socket.writable) waiting.delete(socket);
+      else waiting.set(socket, others);
+      if (socket.writable) next?.();
+    });
     answer(request, response);
   }
 
   return (request, response) => {
     const { socket } = request;
-    const previous = current.get(socket);
-    if (!previous || previous.closed) return begin(request, response);
+    const isHeld = holds(request, response);
+    if (!current.has(socket)) return isHeld ? begin(request, response) : refuse(request, response);
     const queue = waiting.get(socket) ?? [];
-    waiting.set(socket, queue);
-    if (queue.length + 1 >= LIMITS.http.pipelined) return void socket.destroy();
-    queue.push(() => begin(request, response));
-    const next = (): void => {
-      if (socket.writable) queue.shift()!();
-      if (queue.length > 0) current.get(socket)!.once('close', next);
-    };
-    if (queue.length === 1) previous.once('close', next);
+    if (!isHeld || queue.length + 1 >= LIMITS.http.pipelined) return void socket.destroy();
+    waiting.set(socket, [...queue, () => begin(request, response)]);
   };
 }

@@ -1,7 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { TurnlogError, type ErrorCode } from '../../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
 import { throttledLog } from '../throttledLog.ts';
@@ -9,8 +10,8 @@ import { lingeringClose } from './lingeringClose.ts';
 import { STATUS_CODES } from './nodeHttp.ts';
 import { failureEnvelope, jsonText } from '../responses/envelope.ts';
 
-/** The code of an error for an invalid request target. */
-const INVALID_TARGET = 'ERR_INVALID_TARGET';
+/** Why a request that Node has parsed is refused. */
+export type RequestFault = 'ERR_INVALID_TARGET' | 'ERR_TOO_MANY_HEADERS' | 'ERR_HEADER_MEMORY';
 
 /** The code of an error for a connection that begins with a TLS handshake. */
 const TLS = 'ERR_TLS';
@@ -25,10 +26,21 @@ const PROTOCOL_ERRORS: Readonly<Record<string, ProtocolError>> = {
   HPE_HEADER_OVERFLOW: { status: 431, message: 'The target and the headers are too large.' },
   HPE_CHUNK_EXTENSIONS_OVERFLOW: { status: 413, message: 'The chunk extensions are too large.' },
   ERR_HTTP_REQUEST_TIMEOUT: { status: 408, message: 'The request took too long to arrive.' },
-  [INVALID_TARGET]: { status: 400, message: 'The request target is not a valid URL.' },
   [TLS]: {
     status: 400,
     message: 'This port speaks HTTP without TLS: use http:// instead of https://.',
+  },
+};
+
+const REQUEST_FAULTS: Readonly<Record<RequestFault, ProtocolError>> = {
+  ERR_INVALID_TARGET: { status: 400, message: 'The request target is not a valid URL.' },
+  ERR_TOO_MANY_HEADERS: {
+    status: 431,
+    message: `The request has more than ${LIMITS.http.headers} headers.`,
+  },
+  ERR_HEADER_MEMORY: {
+    status: 503,
+    message: 'The process holds too many requests with large headers. Try again later.',
   },
 };
 
@@ -42,8 +54,9 @@ function sendProtocolError(
   status: number,
 ): void {
   const body = jsonText(failureEnvelope(error, requestId, status), false);
+  const retryAfter = status === 503 ? 'Retry-After: 1\r\n' : '';
   socket.write(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\nContent-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${body}`,
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}\r\n${retryAfter}Content-Type: application/json; charset=utf-8\r\nContent-Length: ${Buffer.byteLength(body)}\r\nX-Request-Id: ${requestId}\r\nConnection: close\r\n\r\n${body}`,
   );
   lingeringClose(socket);
 }
@@ -52,7 +65,7 @@ function sendProtocolError(
  * Replaces a target in absolute form (RFC 9112 §3.2.2) by its path, whatever host it names. Returns
  * false for an invalid URL, which Koa would fail to parse.
  */
-export function normalizeTarget(request: IncomingMessage): boolean {
+function normalizeTarget(request: IncomingMessage): boolean {
   const { url = '' } = request;
   if (url.startsWith('/') || url === '*') return true;
   if (!URL.canParse(url)) return false;
@@ -60,9 +73,22 @@ export function normalizeTarget(request: IncomingMessage): boolean {
   return request.url.startsWith('/');
 }
 
-/** Rejects a request with an invalid target. */
-export const rejectTarget = (server: Server, { socket }: IncomingMessage): boolean =>
-  server.emit('clientError', Object.assign(new Error(), { code: INVALID_TARGET }), socket);
+/** Why a request that Node has parsed is to be refused; undefined if it is not. */
+export function faultOf(request: IncomingMessage): RequestFault | undefined {
+  if (request.rawHeaders.length / 2 > LIMITS.http.headers) return 'ERR_TOO_MANY_HEADERS';
+  return normalizeTarget(request) ? undefined : 'ERR_INVALID_TARGET';
+}
+
+const CODES: Readonly<Record<number, ErrorCode>> = { 413: 'payload_too_large', 503: 'overloaded' };
+
+const errorOf = ({ status, message }: ProtocolError): TurnlogError =>
+  new TurnlogError(CODES[status] ?? 'invalid_request', message);
+
+/** Refuses a request that Node has parsed, and closes its connection. */
+export function refuseRequest(socket: Duplex, fault: RequestFault, ids: Ids): void {
+  const error = REQUEST_FAULTS[fault];
+  sendProtocolError(socket, errorOf(error), ids.uuid(), error.status);
+}
 
 /** An error of Node's HTTP parser. */
 type ClientError = Error & { code?: string; rawPacket?: Buffer; bytesParsed?: number };
@@ -87,7 +113,18 @@ export function answerProtocolErrors(
     ),
   );
   const latest = new WeakMap<Duplex, { request: IncomingMessage; response: ServerResponse }>();
-  server.on('request', (request, response) => latest.set(request.socket, { request, response }));
+  server.on('request', (request, response) => {
+    const { socket } = request;
+    latest.set(socket, { request, response });
+    // An idle connection would keep the headers of its last request in memory. A request that is
+    // still arriving after its response stays: what is wrong with the rest gets no other response.
+    const forget = (): void => {
+      const isOver = response.closed && request.complete;
+      if (isOver && latest.get(socket)?.response === response) latest.delete(socket);
+    };
+    response.once('close', forget);
+    request.once('close', forget);
+  });
   for (const expected of ['checkContinue', 'checkExpectation'] as const)
     server.on(expected, (request, response) => server.emit('request', request, response));
   server.on('connect', (_request, socket) =>
@@ -110,14 +147,10 @@ export function answerProtocolErrors(
         (socket as Socket).bytesRead > 0 && (isEarlierRequest || !last?.response.headersSent);
       if (error.code === 'ECONNRESET' || !socket.writable || !expectsResponse)
         return void socket.destroy();
-      const { status, message } = PROTOCOL_ERRORS[isTls ? TLS : (error.code ?? '')] ?? NOT_HTTP;
+      const failure = PROTOCOL_ERRORS[isTls ? TLS : (error.code ?? '')] ?? NOT_HTTP;
       const id = isEarlierRequest ? undefined : last?.response.getHeader('x-request-id');
-      sendProtocolError(
-        socket,
-        new TurnlogError(status === 413 ? 'payload_too_large' : 'invalid_request', message),
-        typeof id === 'string' ? id : ids.uuid(),
-        status,
-      );
+      const requestId = typeof id === 'string' ? id : ids.uuid();
+      sendProtocolError(socket, errorOf(failure), requestId, failure.status);
     };
     // An earlier request gets its response first, or the client would take this one for it.
     if (isEarlierRequest && !last.response.closed) last.response.once('close', answer);

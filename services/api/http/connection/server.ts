@@ -9,7 +9,8 @@ import type { Ids } from '../../../../shared/ports/clock.ts';
 import { createServer } from './nodeHttp.ts';
 import { answerInOrder } from './pipelining.ts';
 import { throttledLog } from '../throttledLog.ts';
-import { answerProtocolErrors, normalizeTarget, rejectTarget } from './protocolErrors.ts';
+import { limitHeaderMemory } from './headerMemory.ts';
+import { answerProtocolErrors, faultOf, refuseRequest } from './protocolErrors.ts';
 
 /**
  * Longer than the idle timeout of common load balancers (60 s), so that they never reuse a
@@ -141,7 +142,18 @@ export async function startServer(
       unanswered -= 1;
     }
   }
-  const answerNext = answerInOrder((request, response) => void answer(request, response));
+  const answerNext = answerInOrder({
+    holds: limitHeaderMemory(
+      portOption === 'PORT' ? 'headers' : 'metrics_headers',
+      LIMITS.http.largeHeadersBytes,
+    ),
+    answer(request, response) {
+      const fault = faultOf(request);
+      if (fault === undefined) void answer(request, response);
+      else refuseRequest(request.socket, fault, ids);
+    },
+    refuse: ({ socket }) => refuseRequest(socket, 'ERR_HEADER_MEMORY', ids),
+  });
   const server = createServer(
     {
       keepAliveTimeout: KEEP_ALIVE_MS,
@@ -153,10 +165,11 @@ export async function startServer(
     (request, response) => {
       // The client sent this request before it read the response that ends the connection.
       if (request.socket.writableEnded) request.socket.destroy();
-      else if (normalizeTarget(request)) answerNext(request, response);
-      else rejectTarget(server, request);
+      else answerNext(request, response);
     },
   );
+  // Node drops headers beyond this count silently: the one more tells that there are too many.
+  server.maxHeadersCount = LIMITS.http.headers + 1;
   const connections = trackConnections(server);
   limitConnections(server, { portOption, maxConnections, logger, connections });
   answerProtocolErrors(server, { ids, logger });

@@ -7,6 +7,16 @@ const SILENT = size({ small: 1_000, full: 5_000 });
 const TRICKLING = size({ small: 100, full: 300 });
 const TRICKLE_MS = 250;
 const AGAIN_MS = 250;
+const IDLE = size({ small: 200, full: 2_500 });
+const UNFINISHED = size({ small: 200, full: 2_000 });
+const EXCESSIVE = size({ small: 50, full: 300 });
+/** The headers of all these together are more than may stay in memory while their requests wait. */
+const PIPELINING = 200;
+const WITHOUT_BODY = size({ small: 400, full: 800 });
+/** Rarely enough that what is measured is memory. */
+const STAY_AGAIN_MS = 5_000;
+/** What the names and values of headers may take, but for those of the request itself. */
+const HEADERS_BYTES = 15_000;
 /** A busy service closes a connection later than it says. */
 const SLACK_MS = 20_000;
 
@@ -102,5 +112,64 @@ export async function holdConnections(battle: Battle): Promise<void> {
       await again(turn);
       await slowly(battle, ...TRICKLES[client % TRICKLES.length]!);
     }),
+  ]);
+}
+
+/** So many headers, that together are as large as they may be. */
+const headers = (count: number): string =>
+  Array.from({ length: count }, (_, at) => {
+    const name = `x-${at}`;
+    return `${name}: ${'v'.repeat(Math.max(1, HEADERS_BYTES / count - name.length))}\r\n`;
+  }).join('');
+
+const get = (path: string, more: string): string => `GET ${path} HTTP/1.1\r\nhost: x\r\n${more}`;
+const MOST = headers(LIMITS.http.headers - 4);
+const TOO_MANY = headers(1_000);
+
+/** Sends a request and stays, without another one, until the service closes the connection. */
+function stay(battle: Battle, bytes: string): Promise<void> {
+  const { url, signal } = battle;
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname);
+    const end = (): void => void socket.destroy();
+    let answer = '';
+    let isNoted = false;
+    signal.addEventListener('abort', end, { once: true });
+    socket.write(bytes);
+    socket.setEncoding('latin1').on('data', (text: string) => {
+      if (isNoted) return;
+      answer += text;
+      const [head, length] = /^[^]*?\r\ncontent-length: (\d+)[^]*?\r\n\r\n/i.exec(answer) ?? [];
+      if (head === undefined || answer.length < head.length + Number(length)) return;
+      isNoted = true;
+      noteAnswer(battle, answer);
+    });
+    socket.on('error', () => undefined);
+    socket.on('close', () => {
+      signal.removeEventListener('abort', end);
+      // A stream is followed by what was pipelined, or breaks off.
+      if (!signal.aborted && !isNoted) noteAnswer(battle, '');
+      resolve();
+    });
+  });
+}
+
+/** Connections that keep the service from forgetting the headers that they have sent. */
+export async function holdHeaders(battle: Battle): Promise<void> {
+  const { clients, pause, prey } = battle;
+  const again = (count: number, bytes: (client: number) => string) =>
+    clients(count, async (_agent, client, turn) => {
+      if (turn > 0) await pause(STAY_AGAIN_MS);
+      if (!battle.signal.aborted) await stay(battle, bytes(client));
+    });
+  const follow = get('/v1/events?from=now&wait=60', `x-api-key: ${prey.key}\r\n${MOST}\r\n`);
+  const withoutBody = `POST /v1/agents HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 1\r\nx-api-key: ${prey.key}\r\n${MOST}\r\n`;
+  await Promise.all([
+    again(IDLE, () => get('/health/live', `${MOST}\r\n`)),
+    again(UNFINISHED, (client) => get('/health/live', client % 2 === 0 ? MOST : TOO_MANY)),
+    again(EXCESSIVE, () => get('/health/live', `${TOO_MANY}\r\n`)),
+    again(WITHOUT_BODY, () => withoutBody),
+    again(PIPELINING, () => follow.repeat(LIMITS.http.pipelined)),
   ]);
 }

@@ -1,7 +1,7 @@
 import type { Battle } from '../attack.ts';
 import { costlyBodies, unknownFieldsOnly } from './bodies.ts';
 import { changeAgain, loadStreams } from './changes.ts';
-import { holdConnections } from './connections.ts';
+import { holdConnections, holdHeaders } from './connections.ts';
 import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
 import { followTurn } from './followers.ts';
@@ -50,6 +50,11 @@ const attacks = {
     what: 'connections that say nothing, or a byte at a time',
     attack: holdConnections,
     meets: ['cut', '408 invalid_request'],
+  },
+  headers: {
+    what: 'connections that idle, wait or stop after as many headers as they may send, or send more',
+    attack: holdHeaders,
+    meets: ['200', '431 invalid_request', '503 overloaded', '408 invalid_request'],
   },
   faulty: {
     what: 'a provider that answers 8 MiB of error',

@@ -10,9 +10,13 @@ test('the requests of a connection begin in order, and whatever has begun hears 
   const begun: ServerResponse[] = [];
   let next = (): void => undefined;
   const server = createServer(
-    answerInOrder((_request, response) => {
-      begun.push(response);
-      next();
+    answerInOrder({
+      holds: () => true,
+      answer(_request, response) {
+        begun.push(response);
+        next();
+      },
+      refuse: () => undefined,
     }),
   );
   const untilNext = () => new Promise<void>((resolve) => (next = resolve));

@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
+import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { MIB } from '../../shared/lib/units.ts';
+import { LIMITS } from '../../shared/limits.ts';
+import type { Logger } from '../../shared/lib/logger.ts';
+
+/**
+ * Files and connections of the process itself: databases, providers, webhooks, tool servers. A
+ * quarter of the limit is kept for them, within these bounds.
+ */
+const OWN_FILES = { least: 100, most: 1_024 };
+
+/** The soft limit of open files, which Node has raised to the hard limit; undefined if it is unknown. */
+function openFilesLimit(): number | undefined {
+  try {
+    const [, limit] =
+      /^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8')) ?? [];
+    return limit === undefined ? undefined : Number(limit);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What limits the connections of a process; unknown open files are undefined. */
+const processLimits = () => ({
+  openFiles: openFilesLimit(),
+  heapBytes: getHeapStatistics().heap_size_limit,
+});
+
+/** The connections that the limit of open files leaves to clients. */
+function connectionsWithinOpenFiles(openFiles: number): number {
+  const { least, most } = OWN_FILES;
+  return openFiles - Math.min(most, Math.max(least, Math.ceil(openFiles / 4)));
+}
+
+/**
+ * The connections that clients may hold: `wanted`, or fewer, with a warning, where the limit of open
+ * files would not leave enough for the process itself, or the heap is too small for the headers that
+ * all of them could send. Throws `configuration_invalid` where no file is left for clients.
+ */
+export function connectionLimit(
+  wanted: number,
+  logger: Pick<Logger, 'warn'>,
+  { openFiles = Infinity, heapBytes }: ReturnType<typeof processLimits> = processLimits(),
+): number {
+  const withinFiles = connectionsWithinOpenFiles(openFiles);
+  if (withinFiles < 1)
+    throw new TurnlogError(
+      'configuration_invalid',
+      `The limit of open files is ${openFiles}, and the service needs more than ${OWN_FILES.least}. Raise it (\`ulimit -n\`, or LimitNOFILE of systemd).`,
+    );
+  const withinHeap = Math.floor(heapBytes / LIMITS.http.connectionBytes);
+  const available = Math.min(withinFiles, withinHeap);
+  if (wanted <= available) return wanted;
+  const reason =
+    withinFiles < withinHeap
+      ? `the limit of open files is ${openFiles}`
+      : `the heap has ${Math.floor(heapBytes / MIB)} MiB`;
+  logger.warn(
+    { open_files: openFiles, heap_bytes: heapBytes, max_connections: available },
+    `MAX_CONNECTIONS is lowered from ${wanted} to ${available}, because ${reason}`,
+  );
+  return available;
+}

@@ -1,0 +1,36 @@
+import { expect, test } from '@jest/globals';
+import { connectionLimit } from '../../../../services/process/connectionLimit.ts';
+import { MIB } from '../../../../shared/lib/units.ts';
+
+const warned: string[] = [];
+const logger = { warn: (_fields: object, line?: string) => void warned.push(line ?? '') };
+const LARGE = 4_096 * MIB;
+
+test.each([
+  ['is kept where the limit of open files is unknown', 10_000, undefined, LARGE, 10_000],
+  ['is kept where it fits', 10_000, 11_024, LARGE, 10_000],
+  ['leaves a quarter of the files to the process', 10_000, 1_024, LARGE, 768],
+  ['leaves it 1,024 files at the most', 100_000, 20_000, LARGE, 18_976],
+  ['leaves it 100 files at the least', 10_000, 128, LARGE, 28],
+  ['leaves 48 KiB of the heap to each', 10_000, 20_000, 256 * MIB, 5_461],
+  ['is what both leave', 10_000, 1_024, 256 * MIB, 768],
+])('MAX_CONNECTIONS %s', (...[, wanted, openFiles, heapBytes, connections]) => {
+  warned.length = 0;
+  expect(connectionLimit(wanted, logger, { openFiles, heapBytes })).toBe(connections);
+  expect(warned).toHaveLength(wanted === connections ? 0 : 1);
+});
+
+test('the warning names what is too small', () => {
+  warned.length = 0;
+  connectionLimit(10_000, logger, { openFiles: 1_024, heapBytes: LARGE });
+  connectionLimit(10_000, logger, { openFiles: 20_000, heapBytes: 256 * MIB });
+  expect(warned).toEqual([
+    expect.stringMatching(/from 10000 to 768, because the limit of open files is 1024/),
+    expect.stringMatching(/from 10000 to 5461, because the heap has 256 MiB/),
+  ]);
+});
+
+test('a limit that leaves no connection ends the start', () => {
+  const limits = { openFiles: 100, heapBytes: LARGE };
+  expect(() => connectionLimit(1, logger, limits)).toThrow(/open files is 100/);
+});
