@@ -58,7 +58,11 @@ export function connectionLimit(
       ? `the limit of open files is ${openFiles}`
       : `the heap has ${Math.floor(heapBytes / MIB)} MiB`;
   logger.warn(
-    { open_files: openFiles, heap_bytes: heapBytes, max_connections: available },
+    {
+      ...(Number.isFinite(openFiles) && { open_files: openFiles }),
+      heap_bytes: heapBytes,
+      max_connections: available,
+    },
     `MAX_CONNECTIONS is lowered from ${wanted} to ${available}, because ${reason}`,
   );
   return available;

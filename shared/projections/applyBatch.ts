@@ -1,6 +1,6 @@
 /**
- * Applies a batch to any database, in parts of limited work: each as a whole, or event by event if the
- * database rejects a row.
+ * Applies a batch to any database, in parts of about 1,000 rows: each as a whole, or event by event if
+ * the database rejects a row.
  */
 import { requirePosition } from '../eventlog/identity/positions.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
@@ -38,6 +38,8 @@ interface BatchDriver {
   moveCheckpoint: (reached: Reached) => Awaitable<void>;
   /** True when a row caused the error, not the state of the database. */
   isRowFailure: (error: unknown) => boolean;
+  /** Streams that a failed batch parked before the failure: the next batch reports them. Initially empty. */
+  unreported: ParkedStream[];
 }
 
 /** Loads, folds and saves every touched row once. Returns the streams that it parked. */
@@ -119,7 +121,7 @@ function reachedBy(part: readonly PlannedEvent[], isLast: boolean, reached: Reac
 /**
  * Applies the events in parts, each in one transaction that also moves the checkpoint. If the database
  * rejects a row, each event of the part is applied separately in a second transaction, so that only the
- * stream of that row is parked. Resolves with the streams that this batch parked. Throws
+ * stream of that row is parked. Resolves with the streams that were parked. Throws
  * `position_invalid` for a checkpoint that no log can have. Errors leave the database as it was after
  * the last complete part.
  */
@@ -131,10 +133,9 @@ export async function applyBatch(
   // A checkpoint beyond the end of every log would make all waits for a position succeed.
   requirePosition(reached.position);
   const parts = partsOf(planBatch(events));
-  const parked: ParkedStream[] = [];
   for (const [index, part] of parts.entries()) {
     const isLast = index === parts.length - 1;
-    parked.push(...(await applyPart(part, reachedBy(part, isLast, reached), driver)));
+    driver.unreported.push(...(await applyPart(part, reachedBy(part, isLast, reached), driver)));
   }
-  return parked;
+  return driver.unreported.splice(0);
 }

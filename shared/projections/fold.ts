@@ -98,9 +98,8 @@ function addOwned(ids: IdsByOwner, table: OwnedTable, id: string, row: object): 
 }
 
 /**
- * Removes the rows of an owner from all `maps`. Knows the rows of each owner, so that a removal costs
- * only its own rows: it reads a table once, at its first removal, and must be told of each row that is
- * put into a map from then on.
+ * Removes the rows of an owner from all `maps`. Indexes a table's rows by owner at its first removal, so
+ * that a removal costs only its own rows; call `added` for each row that is put into a map later.
  */
 function createOwnedRows(maps: readonly RowMaps[]) {
   const tables = new Map<TableName, IdsByOwner>();

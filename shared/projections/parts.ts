@@ -4,19 +4,22 @@ import { rowId } from './fold.ts';
 import type { PlannedEvent } from './plan.ts';
 
 /**
- * Rows of a transaction, which then takes some ten milliseconds. Most events change two rows at most,
- * so that few batches have more.
+ * Rows of a transaction, which then takes about 50 milliseconds. Most events change two rows at most, so
+ * that few batches have more.
  */
 const ROWS_OF_PART = 1_000;
 
-/** The rows that an event changes: those that can be told from others, and the number of others. */
+/** A removal deletes all rows of an owner, such as the turns of a session. */
+const ROWS_OF_REMOVAL = 100;
+
+/** The rows that an event changes: those with a known key, and an estimate of the number of others. */
 function rowsOf({ changes, counts }: PlannedEvent): { named: string[]; others: number } {
   const named = counts.map((key) => `storage/${rowId(key)}`);
   let others = 0;
   for (const change of changes)
     if (isRowChange(change)) named.push(`${change.table}/${rowId(change.key)}`);
     else if (isDifference(change)) others += change.rows;
-    else if (isRemoval(change)) others += 1;
+    else if (isRemoval(change)) others += ROWS_OF_REMOVAL;
   return { named, others };
 }
 

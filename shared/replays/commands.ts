@@ -3,7 +3,7 @@ import type { ReplayStartedData } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
-import { createUnregisteredPool } from '../lib/concurrency/capacity.ts';
+import { createPermitPool } from '../lib/concurrency/capacity.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { findOwnAgent } from '../agents/queries.ts';
@@ -68,14 +68,15 @@ async function requireReplayCapacity(
 }
 
 const { starts: permits, startsOfAccount } = LIMITS.replays;
-const starts = createUnregisteredPool(
+const starts = createPermitPool(
+  'replay_starts',
   { permits, bytes: Infinity },
   { permits: startsOfAccount, bytes: Infinity },
 );
 
 /**
- * Runs a part of a start after earlier ones of the account, so that the sessions of one replay are in
- * memory at a time, and each start sees earlier ones in the read models. Throws `rate_limited`,
+ * Runs a part of a start after earlier ones of the account, so that the sessions of only one replay
+ * are in memory, and each start sees earlier ones in the read models. Throws `rate_limited`,
  * `overloaded` or the reason of the client's disconnect.
  */
 async function runInTurn<Result>(

@@ -19,8 +19,12 @@ export const REPLAY_LIMITS = {
      * @beyond 503 `overloaded`
      */
     runningOfAll: 100,
-    /** Requests that start a replay, which do so one after another in each account. */
+    /** Concurrent requests that start a replay, then 503. Each account's run one after another. */
     starts: 128,
+    /**
+     * Concurrent starts per account.
+     * @beyond 429
+     */
     startsOfAccount: 16,
     /**
      * Replays of replays.

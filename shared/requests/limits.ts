@@ -76,13 +76,13 @@ export const REQUEST_LIMITS = {
      * @beyond 431
      */
     headers: 100,
-    /** Memory of a request's headers that counts as small: what most clients send. */
-    smallHeadersBytes: 4 * KIB,
+    /** Estimated memory of headers that counts as small: that of browsers behind a proxy. */
+    smallHeadersBytes: 6 * KIB,
     /**
      * Open requests' large headers.
      * @beyond 503 `overloaded`
      */
-    largeHeadersBytes: 16 * MIB,
+    largeHeadersBytes: 32 * MIB,
     /**
      * Unanswered requests per connection. The headers of each take up to 30 KB.
      * @beyond connection closed

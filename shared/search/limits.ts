@@ -50,7 +50,7 @@ export const SEARCH_LIMITS = {
     changedSessions: 200,
     /**
      * Turns, and characters of their encrypted texts, indexed in one transaction, in about 20 ms. The
-     * projection waits for it. A longer turn has its own.
+     * projection waits for it. Its last turn may exceed the limit.
      */
     turnsAtOnce: 128,
     charactersAtOnce: 32 * KIB,

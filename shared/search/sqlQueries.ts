@@ -22,10 +22,10 @@ const CHANGED = `FROM {sessions INDEXED BY sessions_10} WHERE account_id = ? AND
   ORDER BY updated_at DESC LIMIT ${LIMITS.search.changedSessions}`;
 
 /**
- * A session with a turn that is not indexed. Its last two turns tell: the last one may still run, and
- * turns end in order. The last but one counts even if it ended later, because an earlier one may be
- * missing, too. The rows of indexed turns, which may be long, are not read, nor the texts of
- * turns that run, which SQLite reads to come to the end of a turn.
+ * A session with a turn that is not indexed. The last two turns are sufficient: the last one may still
+ * run, and turns end in order. The last but one counts even if it ended later, because an earlier one
+ * may be missing, too. The rows of indexed turns, which may be long, are not read, nor the texts of
+ * running turns, which SQLite reads before it reaches `end_position`.
  */
 const UNINDEXED_SESSION = `SELECT 1
   FROM (SELECT session_id, turns ${CHANGED}) AS recent CROSS JOIN (SELECT 0 AS n UNION ALL SELECT 1) AS back
@@ -34,7 +34,7 @@ const UNINDEXED_SESSION = `SELECT 1
     AND EXISTS (SELECT 1 FROM {turns} WHERE turns.session_id = recent.session_id
       AND turns.turn = recent.turns - back.n AND turns.status <> 'running' AND ${BEHIND} AND (back.n = 1 OR end_position <= ?))`;
 
-/** One row or none. Counting is the cheaper part, and both see the same state. */
+/** One row or none. Counting is the cheaper part, and both read the same state. */
 const IS_BEHIND = `SELECT 1 AS behind
   WHERE (SELECT count(*) FROM (SELECT 1 ${CHANGED}) AS changed) >= ${LIMITS.search.changedSessions}
     OR EXISTS (${UNINDEXED_SESSION})`;

@@ -69,7 +69,7 @@ export interface TurnIndex {
   index(turns: readonly TurnWords[], outOfOrder?: boolean): Promise<void>;
   /**
    * Removes some words of erased turns from the index file. They can't be found any more, but their
-   * bytes remain there. The last part of a round also clears the write-ahead file. A round removes
+   * bytes remain there. After the last part of a round, the write-ahead file is cleared, too. A round removes
    * everything erased before it, and rewrites the whole index. It starts only with `begin`. Absent
    * if the database removes such data itself. Errors: `store_unavailable`.
    */

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { ProjectionStore, Reached } from '../../../shared/ports/readModels.ts';
+import type { ParkedStream, ProjectionStore, Reached } from '../../../shared/ports/readModels.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import { transaction } from '../connection.ts';
@@ -52,6 +52,7 @@ export async function openGenerationWriter(
   const epoch = await session.run((client) => claimWriterEpoch(client, slot));
   const notify = stage === 'live' ? `RETURNING pg_notify('${channelOf(version)}', position)` : '';
   const rowsIn = new Map<string, RowAccess>();
+  const unreported: ParkedStream[] = [];
 
   /** The rows of a schema. Their statements are generated once, because the session has one client. */
   function rowAccess(client: Client, schema: string): RowAccess {
@@ -61,19 +62,20 @@ export async function openGenerationWriter(
   }
 
   /**
-   * Resolves with the schema to write. The row's lock also prevents a switch of generations until the
-   * transaction has ended.
+   * Resolves with the schema to write, and its generation. The row's lock also prevents a switch of
+   * generations until the transaction has ended.
    */
-  async function lockSlot(client: Client): Promise<string> {
-    const { rows } = await client.query<{ epoch: number; complete: boolean }>(
-      `SELECT epoch, complete FROM ${ROW} FOR UPDATE`,
+  async function lockSlot(client: Client): Promise<{ schema: string; generation: number }> {
+    const { rows } = await client.query<{ epoch: number; complete: boolean; generation: number }>(
+      `SELECT epoch, complete, generation FROM ${ROW} FOR UPDATE`,
       slotKey(slot),
     );
     if (rows[0]?.epoch !== epoch)
       throw new TurnlogError('store_unavailable', 'Another projector has taken over.', {
         retriable: true,
       });
-    return writtenSchema(slot, rows[0].complete);
+    const { complete, generation } = rows[0];
+    return { schema: writtenSchema(slot, complete), generation };
   }
 
   /**
@@ -96,24 +98,43 @@ export async function openGenerationWriter(
     session.run((client) =>
       applyBatch(events, reached, {
         isRowFailure,
+        unreported,
         transaction: (work) =>
-          transaction(client, async () => work(rowAccess(client, await lockSlot(client)))),
+          transaction(client, async () => work(rowAccess(client, (await lockSlot(client)).schema))),
         moveCheckpoint: (to) => moveCheckpoint(client, to),
       }),
     );
 
+  /** The generation that turns to index were last read from. */
+  let readGeneration: number | undefined;
+
   /** Works on the word index in a transaction. Throws `store_unavailable`. */
-  const withWords = <Result>(work: (words: TurnIndex) => Promise<Result>): Promise<Result> =>
+  const withWords = <Result>(
+    work: (words: TurnIndex, generation: number) => Promise<Result>,
+  ): Promise<Result> =>
     withDatabaseErrors(() =>
       session.run((client) =>
-        transaction(client, async () => work(createWordIndex(client, await lockSlot(client)))),
+        transaction(client, async () => {
+          const { schema, generation } = await lockSlot(client);
+          return work(createWordIndex(client, schema), generation);
+        }),
       ),
     );
 
+  const readTurns = <Result>(read: (words: TurnIndex) => Promise<Result>): Promise<Result> =>
+    withWords((words, generation) => {
+      readGeneration = generation;
+      return read(words);
+    });
+
   return {
-    unindexed: () => withWords(({ unindexed }) => unindexed()),
-    unindexedOfAccounts: (after) => withWords((words) => words.unindexedOfAccounts(after)),
-    index: (turns, outOfOrder) => withWords(({ index }) => index(turns, outOfOrder)),
+    unindexed: () => readTurns((words) => words.unindexed()),
+    unindexedOfAccounts: (after) => readTurns((words) => words.unindexedOfAccounts(after)),
+    index: (turns, outOfOrder) =>
+      withWords(async (words, generation) => {
+        // A rebuild has been published since: its index is empty, and begins with its first turn.
+        if (generation === (readGeneration ?? generation)) await words.index(turns, outOfOrder);
+      }),
     checkpoint: () =>
       withDatabaseErrors(() =>
         session.run(async (client) => {

@@ -68,9 +68,12 @@ export async function openPostgresProjectionStore({
     return {
       ...writer,
       async apply(events, reached) {
-        const parked = await writer.apply(events, reached);
-        if (events.some(({ type }) => isErasure(type))) vacuum.erased();
-        return parked;
+        try {
+          return await writer.apply(events, reached);
+        } finally {
+          // A batch that fails may have committed an erasure in an earlier part.
+          if (events.some(({ type }) => isErasure(type))) vacuum.erased();
+        }
       },
       async close() {
         await vacuum.close();

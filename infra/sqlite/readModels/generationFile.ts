@@ -22,8 +22,8 @@ const PRAGMAS =
   'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;';
 
 /**
- * Pages in the write-ahead log from which a commit copies them to the file, for 50 to 100 ms with 8,000.
- * Clients wait for a commit to read what they wrote; a rebuild has none.
+ * Size of the write-ahead log, in pages, at which a commit checkpoints it (8,000 pages: 50 to 100 ms).
+ * Clients wait for live commits, but not for those of a rebuild.
  */
 const CHECKPOINT_PAGES = { rebuild: 8000, live: 2000 };
 

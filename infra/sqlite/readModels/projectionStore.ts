@@ -1,6 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { ProjectionStore, Reached, RebuildStore } from '../../../shared/ports/readModels.ts';
+import type {
+  ParkedStream,
+  ProjectionStore,
+  Reached,
+  RebuildStore,
+} from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { withReadModelErrors, isRowFailure } from './failures.ts';
@@ -67,6 +72,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
 
+  const unreported: ParkedStream[] = [];
   let last: Promise<unknown> = Promise.resolve();
 
   /** Runs work serially: on one connection, the steps of two transactions would mix. */
@@ -98,7 +104,9 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     batchSize: BATCH_SIZE,
     checkpoint: () => serially(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
-      serially(() => applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure })),
+      serially(() =>
+        applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure, unreported }),
+      ),
     unindexed: () => serially(words.unindexed),
     unindexedOfAccounts: (after) => serially(() => words.unindexedOfAccounts(after)),
     index: (turns, outOfOrder) =>

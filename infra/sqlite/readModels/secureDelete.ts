@@ -14,8 +14,8 @@ const RETRY = { firstMs: 50, longestMs: 2_000 };
 const EVERY_MS = 1_000;
 const AT_ONCE = 10;
 /**
- * How long a cleanup waits for readers, in milliseconds: for those of one row only, because batches wait as
- * well. One that is late waits longer, because readers may overlap without a gap.
+ * How long a cleanup waits for readers, in milliseconds: long enough for reads of single rows, because
+ * batches wait meanwhile. One that is late waits longer, because readers may overlap without a gap.
  */
 const WAIT_MS = { usually: 10, late: 250 };
 const LATE_MS = 10_000;
@@ -58,7 +58,7 @@ function readLastErasure(database: DatabaseSync): Position | undefined {
 export function createWalCleanup({ database, folder, version }: OpenFile): WalCleanup {
   const backoff = createBackoff(RETRY);
   let timer: NodeJS.Timeout | undefined;
-  /** When as many cleanups as possible may follow each other at once. */
+  /** When all AT_ONCE cleanups are available again. */
   let restedAt = -Infinity;
   /** When the first erasure was committed that the write-ahead file may still contain. */
   let erasedAt: number | undefined;

@@ -98,7 +98,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     let responsePermit: ResponsePermit | undefined;
     try {
       // A request with a body waits once that has arrived, before it is parsed.
-      const waiting = bodyPermit || access === 'open' ? undefined : waitToBegin(account_id);
+      const waiting = bodyPermit || route.access === 'open' ? undefined : waitToBegin(account_id);
       if (waiting) await waiting;
       const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};
       const params = ctx['params'] as Record<string, string>;

@@ -81,8 +81,8 @@ function fillStep(turns: readonly EndedTurn[]): boolean {
 }
 
 /**
- * Omits the turns of accounts that have as many, or half of the turns, in the step: those need no step
- * out of order.
+ * Omits the turns of accounts with at least `turnsOfAccount` turns, or half of all turns, in the step:
+ * those need no step out of order.
  */
 function turnsOfOthers(
   step: readonly EndedTurn[],

@@ -11,7 +11,7 @@ import type { AppliedBatch, Projection } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
 /**
- * Large, because each batch costs a database one commit and some statements per table, which bounds
+ * Large, because each batch costs a database at least one commit and some statements per table, which bounds
  * how fast the projection catches up.
  */
 const BATCH_SIZE = 1000;

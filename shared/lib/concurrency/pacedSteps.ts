@@ -6,7 +6,7 @@ export type Step = () => boolean;
 /** The time for steps per phase of the event loop, in milliseconds. */
 const BUDGET_MS = 2;
 
-/** Waiting work by account; the account whose turn it is comes first. */
+/** Waiting work by account, that of its new requests apart; the one whose turn it is comes first. */
 const waiting = new Map<string, Step[]>();
 /** When steps began in this turn of the event loop; undefined before the first. */
 let beganAt: number | undefined;

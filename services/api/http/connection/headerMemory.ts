@@ -2,17 +2,17 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { registerResource } from '../../../../shared/lib/concurrency/resources.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 
-/** What a string costs besides its characters: its object, and its places in the lists of headers. */
+/** Memory of a string besides its characters: its object, and its places in the lists of headers. */
 const STRING_BYTES = 64;
 
-/** About what the headers of a request take in memory. */
+/** Estimates the memory of a request's headers. */
 function bytesOf({ rawHeaders, url = '' }: IncomingMessage): number {
   let bytes = url.length;
   for (const text of rawHeaders) bytes += text.length + STRING_BYTES;
   return bytes;
 }
 
-/** Counts the headers of a request until its response is closed. False where there is no room. */
+/** Counts the headers of a request until its response is closed. False if the limit is reached. */
 type HoldHeaders = (request: IncomingMessage, response: ServerResponse) => boolean;
 
 /**

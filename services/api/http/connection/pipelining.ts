@@ -38,10 +38,14 @@ export function answerInOrder({ holds, answer, refuse }: RequestHandlers): Reque
 
   return (request, response) => {
     const { socket } = request;
-    const isHeld = holds(request, response);
-    if (!current.has(socket)) return isHeld ? begin(request, response) : refuse(request, response);
+    // Node reports the other requests of a chunk even if the connection was cut at one of them.
+    if (socket.destroyed) return;
     const queue = waiting.get(socket) ?? [];
-    if (!isHeld || queue.length + 1 >= LIMITS.http.pipelined) return void socket.destroy();
+    const isFirst = !current.has(socket);
+    if (!isFirst && queue.length + 1 >= LIMITS.http.pipelined) return void socket.destroy();
+    const isHeld = holds(request, response);
+    if (isFirst) return isHeld ? begin(request, response) : refuse(request, response);
+    if (!isHeld) return void socket.destroy();
     waiting.set(socket, [...queue, () => begin(request, response)]);
   };
 }

@@ -117,7 +117,7 @@ export function answerProtocolErrors(
     const { socket } = request;
     latest.set(socket, { request, response });
     // An idle connection would keep the headers of its last request in memory. A request that is
-    // still arriving after its response stays: what is wrong with the rest gets no other response.
+    // still arriving after its response stays: an error in the rest gets no second response.
     const forget = (): void => {
       const isOver = response.closed && request.complete;
       if (isOver && latest.get(socket)?.response === response) latest.delete(socket);

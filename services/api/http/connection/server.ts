@@ -168,7 +168,7 @@ export async function startServer(
       else answerNext(request, response);
     },
   );
-  // Node drops headers beyond this count silently: the one more tells that there are too many.
+  // Node drops headers beyond this count silently. The count is one higher, so that too many are detected.
   server.maxHeadersCount = LIMITS.http.headers + 1;
   const connections = trackConnections(server);
   limitConnections(server, { portOption, maxConnections, logger, connections });
