@@ -235,3 +235,26 @@ test('no part ends before a declaration that the log was restored: the checkpoin
   expect(store.content()).toEqual(contentOf(events));
   await store.close();
 });
+
+test('streams that a batch parked before it failed are reported by the next one', async () => {
+  const store = openStore();
+  const { record } = recordHistory();
+  const [broken, other] = [{ stream: 'session-session_1' }, { stream: 'session-session_2' }];
+  const events = [
+    record(broken, turnCompleted(1)),
+    record(other, sessionStarted()),
+    ...Array.from({ length: 60 }, (_, index) =>
+      record(other, sessionDescribed(labels(`${index}`))),
+    ),
+  ];
+  const end = reachedAt(record(other, turnStarted(1)));
+  store.failures.failing = 1;
+  await expect(store.apply(events, end)).rejects.toThrow();
+  store.failures.failing = Infinity;
+  const { position } = store.commits[0]!;
+  const rest = events.filter((event) => event.position > position);
+  expect(rest).not.toHaveLength(0);
+  expect(await store.apply(rest, end)).toMatchObject([broken]);
+  expect(await store.apply([], end)).toEqual([]);
+  await store.close();
+});

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { expect, test } from '@jest/globals';
+import { afterAll, expect, test } from '@jest/globals';
 import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import {
   sessionErased,
@@ -16,6 +16,7 @@ import { eventually } from '../../support/processes/operator.ts';
 
 const server = await startPostgresServer();
 const LIVE = liveSchema(VERSION);
+afterAll(() => server!.close());
 const anyTokens = (count: number): string[] =>
   Array.from({ length: count }, () =>
     [...randomBytes(8)].map((byte) => String.fromCharCode(97 + (byte % 26))).join(''),
@@ -82,6 +83,30 @@ test('erased words leave the table of PostgreSQL by themselves, and its index by
   } finally {
     await store.close();
     await database.drop();
-    await server!.close();
+  }
+}, 60_000);
+
+test('turns that were read before a rebuild was published are not indexed in its index', async () => {
+  const database = await createTestDatabase(server!.url);
+  const store = await openActive(database.url, VERSION);
+  try {
+    await store.complete();
+    const { record } = recordHistory();
+    const events = [sessionStarted(), turnStarted(1), turnCompleted(1)].map((event) =>
+      record({ stream: 'session-session_1' }, event),
+    );
+    await store.apply(events, reached(events.at(-1)!.position));
+    const readTurns = async () =>
+      (await store.unindexed()).map((turn) => ({ ...turn, tokens: ['apple'] }));
+    const turns = await readTurns();
+    await execute(database.url, 'UPDATE turnlog.projections SET generation = generation + 1');
+    await store.index(turns);
+    const count = `SELECT (SELECT count(*) FROM ${LIVE}.turn_words)::int AS words, (SELECT count(*) FROM ${LIVE}.indexed)::int AS indexed`;
+    expect(await execute(database.url, count)).toEqual([{ words: 0, indexed: 0 }]);
+    await store.index(await readTurns());
+    expect(await execute(database.url, count)).toEqual([{ words: 1, indexed: 1 }]);
+  } finally {
+    await store.close();
+    await database.drop();
   }
 }, 60_000);

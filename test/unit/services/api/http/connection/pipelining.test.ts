@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
 import { connect, type AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
+import { LIMITS } from '../../../../../../shared/limits.ts';
 import { answerInOrder } from '../../../../../../services/api/http/connection/pipelining.ts';
 
 const REQUEST = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
@@ -35,6 +36,29 @@ test('the requests of a connection begin in order, and whatever has begun hears 
     client.destroy();
     await closed;
     expect(begun).toHaveLength(2);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
+test('requests behind the one at which a connection was cut are not counted', async () => {
+  let held = 0;
+  const server = createServer(
+    answerInOrder({
+      holds: () => ++held > 0,
+      answer: () => undefined,
+      refuse: () => undefined,
+    }),
+  );
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  try {
+    client.on('error', () => undefined);
+    client.write(REQUEST.repeat(100));
+    await once(client, 'close');
+    expect(held).toBe(LIMITS.http.pipelined);
   } finally {
     server.closeAllConnections();
     server.close();
