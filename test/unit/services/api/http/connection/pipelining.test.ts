@@ -42,25 +42,31 @@ test('the requests of a connection begin in order, and whatever has begun hears 
   }
 });
 
-test('requests behind the one at which a connection was cut are not counted', async () => {
-  let held = 0;
-  const server = createServer(
-    answerInOrder({
-      holds: () => ++held > 0,
-      answer: () => undefined,
-      refuse: () => undefined,
-    }),
-  );
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
-  try {
-    client.on('error', () => undefined);
-    client.write(REQUEST.repeat(100));
-    await once(client, 'close');
-    expect(held).toBe(LIMITS.http.pipelined);
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
-});
+test.each([
+  ['are too many', Infinity, LIMITS.http.pipelined],
+  ['do not fit in memory', 1, 2],
+])(
+  'a connection whose requests %s is cut, and no later ones are counted',
+  async (_, fits, counted) => {
+    let held = 0;
+    const server = createServer(
+      answerInOrder({
+        holds: () => ++held <= fits,
+        answer: () => undefined,
+        refuse: () => undefined,
+      }),
+    );
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    try {
+      client.on('error', () => undefined);
+      client.write(REQUEST.repeat(100));
+      await once(client, 'close');
+      expect(held).toBe(counted);
+    } finally {
+      server.closeAllConnections();
+      server.close();
+    }
+  },
+);
