@@ -10,9 +10,9 @@ import type { Version } from '../../../shared/readModels/version.ts';
 import { deleteUnerasedLeftovers } from './generations.ts';
 
 const RETRY = { firstMs: 50, longestMs: 2_000 };
-/** A cleanup writes to the disk while batches of events wait: there is one per second, after a few at once. */
-const EVERY_MS = 1_000;
-const AT_ONCE = 10;
+/** A cleanup writes to the disk while batches of events wait: after some at once, there are five per second. */
+const EVERY_MS = 200;
+const AT_ONCE = 20;
 /**
  * How long a cleanup waits for readers, in milliseconds: long enough for reads of single rows, because
  * batches wait meanwhile. One that is late waits longer, because readers may overlap without a gap.

@@ -2,7 +2,12 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/g
 import { expectFailure } from '../../support/http/failures.ts';
 import type { Script } from '../../support/fakes/scriptedModel.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
-import { filesHolding, filesWith, newMarker } from '../../support/stores/erasure/holding.ts';
+import {
+  expectGone,
+  filesHolding,
+  filesWith,
+  newMarker,
+} from '../../support/stores/erasure/holding.ts';
 import { wrappedKeysOf } from '../../support/stores/erasure/wrappedKeys.ts';
 import { clientWith, newKey } from '../../support/processes/operator.ts';
 
@@ -106,13 +111,13 @@ describe('erasing a session', () => {
     expect(filesHolding(service.folder, marker)).not.toEqual([]);
     await eraseAgent();
     for (const session of sessions) expect((await erase(session)).status).toBe(200);
-    expect(filesHolding(service.folder, marker)).toEqual([]);
+    await expectGone(service.folder, marker);
   });
 
   test('leaves no file with the key of its texts, which stand closed in all of them', async () => {
     const session = await talked();
     await eraseAgent();
-    expect(filesHolding(service.folder, marker)).toEqual([]);
+    await expectGone(service.folder, marker);
     const transcript = await service.get(`/v1/sessions/${session}`);
     expect(JSON.stringify(transcript.body.data)).toContain(marker);
     const kept = await wrappedKeysOf(service.folder, session);
@@ -132,7 +137,7 @@ describe('erasing a session', () => {
     for (const answer of await Promise.all([slow, queued])) expectFailure(answer, 'session_erased');
     await service.model.abandoned(abandoned + 1);
     await eraseAgent();
-    expect(filesHolding(service.folder, marker)).toEqual([]);
+    await expectGone(service.folder, marker);
     expect((await service.get('/health/ready')).body.data.status).toBe('ready');
   });
 
@@ -150,7 +155,7 @@ describe('erasing a session', () => {
     await service.restart();
     expectFailure(await service.get(`/v1/sessions/${session}`), 'session_erased');
     expect(withoutReceipt(await erase(session))).toEqual(withoutReceipt(erased));
-    expect(filesHolding(service.folder, marker)).toEqual([]);
+    await expectGone(service.folder, marker);
   });
 
   test.each([

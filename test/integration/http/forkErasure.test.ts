@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
+import { expectGone, newMarker } from '../../support/stores/erasure/holding.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { echo, forking, inputsOf } from '../../support/http/forking.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
@@ -68,7 +68,7 @@ describe('erasing the origin of a fork', () => {
     await run(['own'], session_id);
     await does.erase(origin);
     expect(inputsOf(await does.read(session_id))).toEqual(['2 own']);
-    expect(filesHolding(service.folder, marker)).toEqual([]);
+    await expectGone(service.folder, marker);
   });
 
   test('of a fork of a fork leaves what comes after the session that was erased', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../../shared/limits.ts';
-import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
+import { expectGone, filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 import { watchLog, type WatchedLog } from '../../support/processes/operator.ts';
@@ -162,7 +162,7 @@ describe('describing a session', () => {
     await service.send('DELETE', `/v1/sessions/${session}`, '');
     expectFailure(await patch({ title: 'x' }), 'session_erased');
     expect(await found(`label=customer:${value}`)).toEqual([]);
-    for (const marker of [title, value]) expect(filesHolding(service.folder, marker)).toEqual([]);
+    for (const marker of [title, value]) await expectGone(service.folder, marker);
   });
 });
 

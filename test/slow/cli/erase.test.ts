@@ -6,7 +6,7 @@ import { currentGeneration, generationFile } from '../../../infra/sqlite/readMod
 import { HOLDS_ERASED } from '../../../infra/sqlite/readModels/wordIndex.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { expectFailure } from '../../support/http/failures.ts';
-import { filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
+import { expectGone, filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { runCli } from '../../support/processes/cliProcess.ts';
 import { asOperator, clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 
@@ -53,7 +53,7 @@ test('an account is erased beside a running server: its keys, its sessions and i
     () => client.get('/v1/agents'),
     ({ status }) => status === 401,
   );
-  expect(filesHolding(service.folder, marker)).toEqual([]);
+  await expectGone(service.folder, marker);
   expect((await service.get(`/v1/sessions/${own}`)).status).toBe(200);
 
   const again = await runCli(service.folder, '--json', ...erase, key.account_id);
@@ -86,7 +86,7 @@ test('a session and an agent are erased with no server running, and no file hold
   const words = database.prepare('SELECT count(*) AS terms FROM word_index_idx WHERE segid > 0');
   expect([words.get()!['terms'], database.prepare(HOLDS_ERASED).get()!['holds']]).toEqual([0, 0]);
   database.close();
-  expect(filesHolding(service.folder, marker)).toEqual([]);
+  await expectGone(service.folder, marker);
 }, 120_000);
 
 const change = (file: string, sql: string): void => {
@@ -120,7 +120,7 @@ test('whose keys are lost is erased all the same: its session, and the account, 
   ]);
   const { out } = await runCli(service.folder, '--json', ...eraseAll, '--damaged');
   expect(JSON.parse(out)).toMatchObject({ sessions: 1, agents: 1, unrecorded: [], unowned: [] });
-  expect(filesHolding(service.folder, marker)).toEqual([]);
+  await expectGone(service.folder, marker);
 }, 120_000);
 
 test('a session that nobody has is not erased', async () => {
@@ -139,6 +139,6 @@ test('what an operator erases beside a server, the server lets go of', async () 
   const erase = ['sessions', 'erase', session, '--confirm', session];
   expect((await runCli(service.folder, ...erase)).code).toBe(0);
   expectFailure(await running, 'session_erased');
-  expect(filesHolding(service.folder, marker)).toEqual([]);
+  await expectGone(service.folder, marker);
   expect(await asOperator(service.folder, ({ store }) => store.keys.listErasures(1))).toEqual([]);
 }, 120_000);

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { expect } from '@jest/globals';
+import { eventually } from '../../processes/operator.ts';
 
 /** A text of 16 bytes that stands nowhere by chance. */
 export const newMarker = (): string => randomBytes(12).toString('base64url');
@@ -54,3 +56,12 @@ export const filesWith = (folder: string, forms: readonly Buffer[]): string[] =>
 /** The same for a text in any form. */
 export const filesHolding = (folder: string, text: string): string[] =>
   filesWith(folder, formsOf(text));
+
+/** Expects the text to leave all files soon: the cleanup of the read models waits for readers. */
+export async function expectGone(folder: string, text: string): Promise<void> {
+  const held = await eventually(
+    async () => filesHolding(folder, text),
+    (files) => files.length === 0,
+  );
+  expect(held).toEqual([]);
+}
