@@ -119,7 +119,10 @@ function* prettyPieces(value: unknown, lineBreak: string): Generator<string> {
     yield JSON.stringify(value ?? null, null, 2).replaceAll('\n', lineBreak);
     return;
   }
-  if (typeof value === 'string') return yield* textAsJson(value);
+  if (typeof value === 'string') {
+    yield* textAsJson(value);
+    return;
+  }
   const [open, close] = Array.isArray(value) ? '[]' : '{}';
   const members = Object.entries(value as object).filter(
     ([, member]) => member !== undefined || open === '[',

@@ -110,7 +110,7 @@ export async function* followTurn(
     }
     signal.throwIfAborted();
     const open = yield* followRecord(readSnapshot, position);
-    if (!open) return;
+    if (!open) return undefined;
     ({ position } = open);
     if (changed && !running?.hasEnded()) {
       await abortable(changed, signal);

@@ -95,7 +95,9 @@ function openStore() {
 
 const sorted = (rows: Iterable<unknown>): unknown[] =>
   [...rows]
-    .map((row) => Object.fromEntries(Object.entries(row as object).toSorted()))
+    .map((row) =>
+      Object.fromEntries(Object.entries(row as object).toSorted(([a], [b]) => (a < b ? -1 : 1))),
+    )
     .toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 
 /** The rows and parked streams of the events in one transaction. */
