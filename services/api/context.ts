@@ -2,6 +2,7 @@ import type { ReadAudit } from '../../shared/audit/foldedReads.ts';
 import type { FoldedRead } from '../../shared/audit/foldedReadKinds.ts';
 import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
+import type { ReplayContext } from '../../shared/replays/commands.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
@@ -63,7 +64,8 @@ export type ApiContext = RunContext &
   ProcessContext &
   TransparencyLogContext &
   FeedContext &
-  Pick<ErasureContext, 'judge'> & {
+  Pick<ErasureContext, 'judge'> &
+  Pick<ReplayContext, 'replayStarts'> & {
     webhooks: ServedWebhooks;
     differ: TextDiffer;
     /** Undefined if the console is off. */

@@ -20,6 +20,7 @@ import { heapBytesFor, type MemoryLedger } from '../../shared/lib/memory/ledger.
 import { LIMITS } from '../../shared/limits.ts';
 import { compileEventValidators } from '../../shared/eventlog/domainEvent.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
+import type { ReplayContext } from '../../shared/replays/commands.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { registerResource } from '../../shared/lib/concurrency/resources.ts';
@@ -29,6 +30,7 @@ import type { ProcessPart } from '../process/processParts.ts';
 import { openModels } from './features/models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
+import { createReplayStarts } from './features/replays.ts';
 import { openTools } from './features/tools.ts';
 import { entriesUpTo } from '../../shared/lib/memory/entriesUpTo.ts';
 
@@ -44,7 +46,7 @@ type RunStorage = Pick<
 };
 
 /** The context of the API and its runs, without what other parts of the process serve. */
-export type ServedRuns = RunContext & { differ: TextDiffer };
+export type ServedRuns = RunContext & Pick<ReplayContext, 'replayStarts'> & { differ: TextDiffer };
 
 /** V8 takes two bytes for a character beyond Latin-1, and for all others of its string. */
 const BYTES_PER_CHAR = 2;
@@ -129,6 +131,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
     },
     visibilityWaitMs: config.VISIBILITY_WAIT_MS,
     differ: opened.use(createTextDiffer()),
+    replayStarts: createReplayStarts(),
   };
 }
 

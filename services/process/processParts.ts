@@ -4,6 +4,7 @@ import type { ConsoleBuild } from '../../shared/ports/consoleBuild.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
+import type { ReplayContext } from '../../shared/replays/commands.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
@@ -37,7 +38,8 @@ export interface ProcessParts extends AsyncDisposable {
         followers: PermitPool;
         webhooks: ServedWebhooks;
         differ: TextDiffer;
-      } & Required<Pick<ErasureContext, 'judge'>>)
+      } & Pick<ReplayContext, 'replayStarts'> &
+        Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
   /** The build of the console; undefined if it is off, or if this process does not serve the API. */
   console: ConsoleBuild | undefined;

@@ -3,7 +3,7 @@ import type { ReplayStartedData } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
-import { createPermitPool } from '../lib/concurrency/capacity.ts';
+import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { findOwnAgent } from '../agents/queries.ts';
@@ -20,6 +20,7 @@ export type ReplayInput = ReplayStartedData;
 
 export type ReplayContext = CommandContext & {
   catalogue: AgentCatalogue;
+  replayStarts: PermitPool;
   onClientDisconnect?: (onDisconnect: (reason: Error) => void) => () => void;
 };
 
@@ -67,25 +68,18 @@ async function requireReplayCapacity(
     );
 }
 
-const { starts: permits, startsOfAccount } = LIMITS.replays;
-const starts = createPermitPool(
-  'replay_starts',
-  { permits, bytes: Infinity },
-  { permits: startsOfAccount, bytes: Infinity },
-);
-
 /**
  * Runs a part of a start after earlier ones of the account, so that the sessions of only one replay
  * are in memory, and each start sees earlier ones in the read models. Throws `rate_limited`,
  * `overloaded` or the reason of the client's disconnect.
  */
 async function runInTurn<Result>(
-  { readModels, onClientDisconnect }: ReplayContext,
+  { readModels, replayStarts, onClientDisconnect }: ReplayContext,
   account_id: string,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   using held = new DisposableStack();
-  held.adopt(starts.acquire({ account_id, bytes: 0 }), (permit) => permit.release());
+  held.adopt(replayStarts.acquire({ account_id, bytes: 0 }), (permit) => permit.release());
   const leaving = new AbortController();
   const { signal } = leaving;
   const stopWatching = onClientDisconnect?.((reason) => leaving.abort(reason));

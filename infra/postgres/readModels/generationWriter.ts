@@ -133,7 +133,7 @@ export async function openGenerationWriter(
     index: (turns, outOfOrder) =>
       withWords(async (words, generation) => {
         // A rebuild has been published since: its index is empty, and begins with its first turn.
-        if (generation === (readGeneration ?? generation)) await words.index(turns, outOfOrder);
+        if (generation === readGeneration) await words.index(turns, outOfOrder);
       }),
     checkpoint: () =>
       withDatabaseErrors(() =>

@@ -34,8 +34,8 @@ const NEXT_ACCOUNT = `SELECT min(account_id) AS next FROM ${LIVE_SESSIONS}
   WHERE account_id > ? AND status <> 'erased'`;
 /**
  * The next turns of sessions that have changed since ?2. The order of the key, which this is read in, is that
- * in which the turns of a session have to be indexed. A turn that runs is excluded by its status, because
- * SQLite reads its texts, which may be long, to come to its end.
+ * in which the turns of a session have to be indexed. A running turn is excluded by its status, because
+ * SQLite reads its texts, which may be long, before it reaches `end_position`.
  */
 const OF_ACCOUNT = `SELECT ${COLUMNS} FROM (SELECT session_id, account_id FROM ${LIVE_SESSIONS}
     WHERE account_id = ?1 AND updated_at >= ?2 AND status <> 'erased'

@@ -1,5 +1,6 @@
 import { createCompareTurn } from '../../../shared/replays/comparison/comparePair.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
+import { createPermitPool, type PermitPool } from '../../../shared/lib/concurrency/capacity.ts';
 import { createFairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
@@ -9,6 +10,13 @@ import { startReplays } from '../../followers/replays/start.ts';
 import type { ProcessPart } from '../../process/processParts.ts';
 import type { Opening } from '../opening.ts';
 import { followerPart, type ReadModelsParts } from './followerPart.ts';
+
+/** The permits of requests that start a replay. */
+export function createReplayStarts(): PermitPool {
+  const { starts: permits, startsOfAccount } = LIMITS.replays;
+  const ofAccount = { permits: startsOfAccount, bytes: Infinity };
+  return createPermitPool('replay_starts', { permits, bytes: Infinity }, ofAccount);
+}
 
 type AcquireLeadership = (signal: AbortSignal) => Promise<Leadership | undefined>;
 

@@ -11,8 +11,8 @@ import type { AppliedBatch, Projection } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
 /**
- * Large, because each batch costs a database at least one commit and some statements per table, which bounds
- * how fast the projection catches up.
+ * Large, because each batch costs a database at least one commit and some statements per table, which
+ * bounds how fast the projection catches up.
  */
 const BATCH_SIZE = 1000;
 const PAUSES = { firstMs: 100, longestMs: 5000 };

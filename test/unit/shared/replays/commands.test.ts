@@ -5,6 +5,7 @@ import {
   type ReplayContext,
   type ReplayInput,
 } from '../../../../shared/replays/commands.ts';
+import { createPermitPool } from '../../../../shared/lib/concurrency/capacity.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 
 const { running: most, runningOfAll, startsOfAccount } = LIMITS.replays;
@@ -24,7 +25,9 @@ function contextBeside({ own, all }: { own: number; all: number }): ReplayContex
     listRunningReplays: async (limit: number, account?: string) =>
       Array<string>(Math.min(limit, account === undefined ? all : own)).fill('replay_1'),
   };
-  return { readModels, catalogue: {} } as unknown as ReplayContext;
+  const ofAccount = { permits: startsOfAccount, bytes: Infinity };
+  const replayStarts = createPermitPool('test', { permits: 100, bytes: Infinity }, ofAccount);
+  return { readModels, replayStarts, catalogue: {} } as unknown as ReplayContext;
 }
 
 const ACCOUNT = { account_id: 'acct_1' };

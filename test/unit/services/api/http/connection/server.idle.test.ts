@@ -35,7 +35,6 @@ test('an idle connection does not keep its last request in memory', async () => 
       text += String((await once(client, 'data'))[0]);
   }
   expect(requests).toHaveLength(2 * clients.length);
-  // The parser of the latest connection may keep its request until the next one.
   const kept = await eventually(
     async () => {
       collectGarbage();
