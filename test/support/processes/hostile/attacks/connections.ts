@@ -12,7 +12,7 @@ const UNFINISHED = size({ small: 200, full: 2_000 });
 const EXCESSIVE = size({ small: 50, full: 300 });
 /** The headers of all these together are more than may stay in memory while their requests wait. */
 const PIPELINING = 200;
-const WITHOUT_BODY = size({ small: 400, full: 800 });
+const WITHOUT_BODY = 800;
 /** A long interval, so that memory is measured and not the rate of connections. */
 const STAY_AGAIN_MS = 5_000;
 /** What the names and values of headers may take, but for those of the request itself. */
