@@ -102,23 +102,25 @@ async function jsonInSlices(account_id: string, value: object): Promise<string> 
   return text;
 }
 
-/** The events of parts that followers share. */
-const liveEvents = new WeakMap<TurnUpdate, SseEvent>();
+/** The events of parts and results that followers share. */
+const sharedEvents = new WeakMap<object, SseEvent | Promise<SseEvent>>();
 
-/** Formats an update, and a part of a live turn once for all of its followers. */
-async function formatUpdate(
+/** Formats an update, and a part or the result of a live turn once for all of its followers. */
+function formatUpdate(
   update: TurnUpdate,
   { account_id, turn }: AccountTurn,
   errors: ErrorPresenter,
   requestId: string,
-): Promise<SseEvent> {
-  const known = liveEvents.get(update);
+): SseEvent | Promise<SseEvent> {
+  const shared = 'result' in update ? update.result : update;
+  const known = sharedEvents.get(shared);
   if (known) return known;
   const draft = draftUpdate(update, turn, errors, requestId);
-  if (update.type === 'ended' || update.recorded)
-    return { ...draft, data: await jsonInSlices(account_id, draft.data) };
-  const event = { ...draft, data: JSON.stringify(draft.data) };
-  liveEvents.set(update, event);
+  const isLong = update.type === 'ended' || update.recorded;
+  const event = isLong
+    ? jsonInSlices(account_id, draft.data).then((data) => ({ ...draft, data }))
+    : { ...draft, data: JSON.stringify(draft.data) };
+  sharedEvents.set(shared, event);
   return event;
 }
 
@@ -154,7 +156,7 @@ export async function* turnSse(
     ...(ended && { awaitOwnOutcome: () => ended }),
   };
   for await (const update of followTurn(following, subject, after, signal))
-    yield await formatUpdate(update, subject, api.errors, requestId);
+    yield formatUpdate(update, subject, api.errors, requestId);
 }
 
 /** Acquires a permit for a stream, which is released when the response is closed. */

@@ -1,3 +1,4 @@
+import { addAbortListener } from 'node:events';
 import type { LiveTurn, LiveTurns, AccountTurn } from './liveTurns.ts';
 import type { MirroredTurns } from './mirrorTurns.ts';
 import {
@@ -7,6 +8,7 @@ import {
 } from '../../sessions/turns/turnOutputPosition.ts';
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
+import { waitToBegin } from '../../lib/concurrency/pacedSteps.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { RecordedTurn, RecordedTurnOutcome } from '../../sessions/turns/recordedTurn.ts';
@@ -41,13 +43,20 @@ async function* followLiveTurn(
   signal: AbortSignal,
 ): AsyncGenerator<TurnUpdate, TurnOutputPosition> {
   let position = after;
+  let onAbort: (() => void) | undefined;
+  // One listener for all waits: thousands of followers wait again after each part.
+  using _listening = addAbortListener(signal, () => onAbort?.());
   while (live.isBuffered()) {
     for (let part = live.nextPart(position); part; part = live.nextPart(position)) {
       position = part.position;
       yield part;
     }
     if (live.hasEnded()) return position;
-    await abortable(live.nextChange(), signal);
+    signal.throwIfAborted();
+    await new Promise<void>((resolve) => {
+      onAbort = resolve;
+      live.onChange(resolve);
+    });
   }
   return position;
 }
@@ -98,6 +107,11 @@ export async function* followTurn(
   const { liveTurns, mirroredTurns, readSnapshot, awaitOwnOutcome, now, stopping } = options;
   const { session_id, turn } = subject;
   const either = AbortSignal.any([signal, stopping]);
+  const readOutcome = async (): Promise<RecordedTurnOutcome | undefined> => {
+    const { turn: recorded, done } = await readSnapshot();
+    done();
+    return recorded.outcome;
+  };
   let position = after;
   for (;;) {
     const running = liveTurns.find(session_id, turn);
@@ -106,7 +120,11 @@ export async function* followTurn(
     if (running?.isBuffered()) {
       position = yield* followLiveTurn(running, position, signal);
       const isWhole = running.hasEnded() && running.isBuffered();
-      if (awaitOwnOutcome && isWhole) return yield { type: 'ended', ...(await awaitOwnOutcome()) };
+      if (isWhole && awaitOwnOutcome) return yield { type: 'ended', ...(await awaitOwnOutcome()) };
+      const outcome = isWhole ? await running.shareOutcome(readOutcome) : undefined;
+      // All followers that wait for the end receive it at once.
+      await waitToBegin(subject.account_id);
+      if (outcome) return yield { type: 'ended', ...outcome };
     }
     signal.throwIfAborted();
     const open = yield* followRecord(readSnapshot, position);

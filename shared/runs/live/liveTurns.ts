@@ -4,6 +4,7 @@ import {
   type TurnOutputPosition,
   nextTextPart,
 } from '../../sessions/turns/turnOutputPosition.ts';
+import type { RecordedTurnOutcome } from '../../sessions/turns/recordedTurn.ts';
 import type { TextKey } from '../../eventlog/encryption/protectedText.ts';
 import { runPaced } from '../../lib/concurrency/pacedSteps.ts';
 import { LIMITS } from '../../limits.ts';
@@ -83,11 +84,20 @@ export interface LiveTurn extends AccountTurn {
    * position get the same object.
    */
   nextPart(after: TurnOutputPosition): TurnPart | undefined;
+  /** Calls back once, at the next change. */
+  onChange(callback: () => void): void;
   /** Resolves with the next change. */
   nextChange(): Promise<void>;
   hasEnded(): boolean;
   /** True if the text is buffered. Otherwise, only the record contains it, with a delay. */
   isBuffered(): boolean;
+  /**
+   * The recorded end of the turn, read once for all followers of its buffered text. Resolves with
+   * undefined where it is not recorded yet, or can't be read.
+   */
+  shareOutcome(
+    read: () => Promise<RecordedTurnOutcome | undefined>,
+  ): Promise<RecordedTurnOutcome | undefined>;
 }
 
 /** Publishes the output of a turn. */
@@ -151,7 +161,7 @@ const NOTIFIED_AT_ONCE = 16;
 function notifyFollowers(
   account_id: string,
   followers: readonly (() => void)[],
-  done: () => void,
+  done: () => unknown,
 ): void {
   let next = 0;
   runPaced(account_id, () => {
@@ -218,10 +228,11 @@ export function createLiveTurns({
     let hasMore = false;
     let followers: (() => void)[] = [];
     let last: { after: TurnOutputPosition; part: TurnPart } | undefined;
+    let outcome: Promise<RecordedTurnOutcome | undefined> | undefined;
     const { account_id } = subject;
     const key = keyOf(subject.session_id, subject.turn);
 
-    const notify = (done: () => void = () => undefined): void => {
+    const notify = (done: () => unknown = () => undefined): void => {
       const notified = followers;
       followers = [];
       notifyFollowers(account_id, notified, done);
@@ -231,6 +242,7 @@ export function createLiveTurns({
       rounds = [];
       last = undefined;
       pending.text = '';
+      outcome = undefined;
       addBuffered(account_id, -bufferedChars);
       bufferedChars = 0;
       notify();
@@ -246,7 +258,7 @@ export function createLiveTurns({
       roundOf(pending.round)[pending.kind].add(pending.text);
       pending.text = '';
     };
-    /** The more followers there are, the longer text is coalesced: notifying them takes half the time. */
+    /** The more followers there are, the longer text is coalesced: notifying them takes a quarter of the time. */
     const showText = (): void => {
       const startedAt = performance.now();
       isCoalescing = true;
@@ -254,7 +266,7 @@ export function createLiveTurns({
       commitText();
       notify(() => {
         const tookMs = performance.now() - startedAt;
-        setTimeout(stopCoalescing, Math.max(coalesceMs, tookMs));
+        setTimeout(stopCoalescing, Math.max(coalesceMs, 3 * tookMs));
       });
     };
     const stopCoalescing = (): void => {
@@ -267,14 +279,28 @@ export function createLiveTurns({
       last = part && { after, part };
       return part;
     };
+    const onChange = (callback: () => void): void => {
+      isFollowed = true;
+      followers.push(callback);
+    };
+    async function readOutcome(
+      read: () => Promise<RecordedTurnOutcome | undefined>,
+    ): Promise<RecordedTurnOutcome | undefined> {
+      const recorded = await read().catch(() => undefined);
+      const chars = recorded && 'result' in recorded ? recorded.result.output.length : 0;
+      if (recorded && isBuffered && canBuffer(account_id, chars)) {
+        addBuffered(account_id, chars);
+        bufferedChars += chars;
+      } else outcome = undefined;
+      return recorded;
+    }
     turns.set(key, {
       ...subject,
       key: textKey,
       nextPart,
-      nextChange() {
-        isFollowed = true;
-        return new Promise((resolve) => followers.push(resolve));
-      },
+      onChange,
+      nextChange: () => new Promise(onChange),
+      shareOutcome: (read) => (outcome ??= readOutcome(read)),
       hasEnded: () => ended,
       isBuffered: () => isBuffered,
     });
@@ -302,9 +328,8 @@ export function createLiveTurns({
         turns.delete(key);
         commitText();
         ended = true;
-        notify();
         // Followers that are still behind then read the rest from the record.
-        if (isBuffered) setTimeout(dropBuffer, lingerMs).unref();
+        notify(() => isBuffered && setTimeout(dropBuffer, lingerMs).unref());
       },
     };
   }

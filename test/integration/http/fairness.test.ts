@@ -85,10 +85,10 @@ async function mostAtOnce(sockets: readonly Socket[], end: RegExp): Promise<numb
 }
 
 test.each([
-  ['follow it', '/stream', /event: turn\.completed/, 15],
+  ['follow it', '/stream', /event: turn\.completed/, 60],
   ['wait for it', '', /"status":"completed"/, 150],
 ])(
-  'the clients of a turn that %s do not all read its end at once',
+  'the clients of a turn that %s do not all get its end at once',
   async (_what, suffix, end, limit) => {
     answered = Promise.withResolvers();
     const agent = await service.createAgent();

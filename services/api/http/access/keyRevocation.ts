@@ -4,7 +4,7 @@ import { isStillValid } from '../../../../shared/accounts/authenticate.ts';
 import type { RouteContext } from '../../context.ts';
 
 /** Whether the client's key is still valid. */
-export type KeyCheck = () => Promise<boolean>;
+export type KeyCheck = () => boolean | Promise<boolean>;
 
 /**
  * Checks at intervals whether the client's key, and its chat token, are still valid. `checkedAt` is
@@ -17,7 +17,7 @@ export function createKeyCheck(
   checkedAt = -Infinity,
 ): KeyCheck {
   let lastCheckedAt = checkedAt;
-  return async () => {
+  return () => {
     if (actor.chat && actor.chat.expires_at <= clock.now()) return false;
     const now = performance.now();
     if (now - lastCheckedAt < LIMITS.feed.keyCheckMs) return true;
@@ -42,7 +42,9 @@ export function untilRevoked<Event>(
   return {
     async next() {
       const result = await iterator.next();
-      return result.done || (await isAllowed()) ? result : end();
+      // Checked without a promise most of the time: each of thousands of followers asks for each event.
+      const isValid = result.done === true || isAllowed();
+      return isValid === true || (await isValid) ? result : end();
     },
     return: end,
   };

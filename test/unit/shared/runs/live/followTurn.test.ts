@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { createMemoryBroadcast } from '../../../../../infra/broadcast/memory.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import { createMirroredTurns } from '../../../../../shared/runs/live/mirrorTurns.ts';
 import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { RunResult } from '../../../../../shared/runs/runResult.ts';
 import { followTurn } from '../../../../../shared/runs/live/followTurn.ts';
 
 const subject = { account_id: 'a', session_id: 's', turn: 1 };
@@ -65,4 +67,76 @@ test('the record of an ended turn is released when its end was passed on', async
   for await (const { type } of followTurn(following, subject, START_OF_OUTPUT, signal))
     steps.push(type);
   expect(steps).toEqual(['text', 'ended', 'released']);
+});
+
+/** Followers of a live turn of this process, whose record can't be read by the first so many. */
+async function followToEnd(followers: number, { failing }: { failing: number }) {
+  let now = 0;
+  let most = 0;
+  const liveTurns = createLiveTurns();
+  const publisher = liveTurns.begin(subject, true);
+  publisher.publishText(1, 'Hello.');
+  const result = { output: 'Hello.' } as RunResult;
+  const rounds = [{ reasoning: '', text: 'Hello.', calls: [] }];
+  const turn = { rounds, outcome: { result }, deadline: '2999-01-01T00:00:00.000Z' };
+  let reads = 0;
+  const following = (number: number) => ({
+    liveTurns,
+    mirroredTurns: {
+      follow: () => {
+        throw new Error('not followed');
+      },
+    },
+    async readSnapshot() {
+      reads += 1;
+      if (number < failing) throw new Error('disconnected');
+      // By then, all others wait for this read.
+      await sleep(100);
+      return { turn, done: () => undefined };
+    },
+    now: Date.now,
+    stopping: new AbortController().signal,
+  });
+  const ends = Array.from({ length: followers }, async (_, number) => {
+    const updates = followTurn(
+      following(number),
+      subject,
+      START_OF_OUTPUT,
+      new AbortController().signal,
+    );
+    const types: string[] = [];
+    for await (const { type } of updates) types.push(type);
+    now += 1;
+    return types.join();
+  });
+  await new Promise(setImmediate);
+  publisher.publishEnd();
+  const all = Promise.allSettled(ends);
+  for (let isOver = false; !isOver; most = Math.max(most, now)) {
+    now = 0;
+    isOver = await Promise.race([
+      all.then(() => true),
+      new Promise(setImmediate).then(() => false),
+    ]);
+  }
+  const outcomes = await all;
+  const seen = outcomes.map((outcome) =>
+    outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).message,
+  );
+  return { reads, most, seen, bufferedChars: liveTurns.bufferedChars() };
+}
+
+test('followers of a live turn share one read of its end, which counts as buffered, and do not all get it at once', async () => {
+  const { most, ...rest } = await followToEnd(2_000, { failing: 0 });
+  expect(rest).toEqual({
+    reads: 1,
+    seen: Array.from({ length: 2_000 }, () => 'text,ended'),
+    bufferedChars: 2 * 'Hello.'.length,
+  });
+  expect(most).toBeLessThan(1_500);
+});
+
+test('a number that can not read the end keeps it from no other', async () => {
+  const { seen } = await followToEnd(3, { failing: 1 });
+  expect(seen).toEqual(['disconnected', 'text,ended', 'text,ended']);
 });
