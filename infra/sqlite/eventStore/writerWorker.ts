@@ -10,6 +10,7 @@ import {
   type MessagePort,
 } from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
+import { checkpointAfterCommits } from '../checkpoint.ts';
 import { openForWriting } from './database.ts';
 import { isOnlyWalMissing, type LogFiles } from './fileIdentity.ts';
 import { announceAppend } from './appendNotifier.ts';
@@ -54,6 +55,9 @@ function* drainRequests(port: MessagePort, first: WriterRequest): Generator<Writ
     yield next.message as WriterRequest;
 }
 
+/** The write-ahead log that is checkpointed, in pages. */
+const CHECKPOINT_PAGES = 1_000;
+
 /** The interval of the checks for a deleted -wal, in milliseconds. */
 const FILE_CHECK_MS = 250;
 
@@ -74,6 +78,7 @@ function rescueWal(database: DatabaseSync, files: LogFiles): void {
 function serve(port: MessagePort, { file, files }: WriterData): void {
   const database = openForWriting(file);
   const commit = commitIfUnchanged(files, createWriter(database));
+  const checkpoint = checkpointAfterCommits(database, CHECKPOINT_PAGES);
   const walCheck = setInterval(() => rescueWal(database, files), FILE_CHECK_MS);
 
   port.on('message', (first: WriterRequest) => {
@@ -83,6 +88,7 @@ function serve(port: MessagePort, { file, files }: WriterData): void {
       const outcomes = commit(appends);
       port.postMessage(outcomes.map(toReply));
       if (outcomes.some((outcome) => !isTurnlogError(outcome))) announceAppend();
+      checkpoint();
     }
     if (requests.includes('close')) {
       clearInterval(walCheck);

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
-import { mkdir, readFile, rename } from 'node:fs/promises';
+import { mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -160,6 +160,15 @@ describe('writing to the SQLite event store', () => {
     await setTimeout(RESTART_PAUSE_MS);
     expect(await attempt()).toEqual({ revision: 0, position: 1 });
     await writer.close();
+  });
+
+  test('keeps the write-ahead log small while it writes', async () => {
+    for (let count = 0; count < 64; count += 1)
+      await fixture
+        .store()
+        .append(newStream(), 'no_stream', [newEvent({ text: 'x'.repeat(250_000) })]);
+    const { size } = await stat(join(fixture.folder, 'events.db-wal'));
+    expect(size).toBeLessThan(8_000_000);
   });
 
   test('starts another writing thread at once after one that had answered, and pauses anew after a failure', async () => {
