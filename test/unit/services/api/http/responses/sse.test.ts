@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import type { Server } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, jest, test } from '@jest/globals';
@@ -53,6 +53,22 @@ function ask(line: string): { text: () => string; ended: Promise<unknown> } {
 }
 
 const event = (data: string): SseEvent => ({ id: data.slice(0, 9), event: 'e', data });
+
+test('a client that disconnects from a stream makes no error of its request', async () => {
+  const errors: unknown[] = [];
+  await serve(async function* (signal) {
+    yield event('first');
+    await once(signal, 'abort');
+  });
+  const asked = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
+  ask('GET / HTTP/1.1');
+  const [request, response] = await asked;
+  request.on('error', (error) => errors.push(error));
+  await once(socket, 'data');
+  socket.destroy();
+  await once(response, 'close');
+  expect([errors, request.destroyed]).toEqual([[], true]);
+});
 
 test('of a client that stops to read no more is read than it takes, and it is cut', async () => {
   let read = 0;
