@@ -11,6 +11,9 @@ import type { Logger } from '../../shared/lib/logger.ts';
  */
 const OWN_FILES = { least: 100, most: 1_024 };
 
+/** The connections of a process whose operator sets no limit. */
+const DEFAULT_CONNECTIONS = 10_000;
+
 /** The soft limit of open files, which Node has raised to the hard limit; undefined if it is unknown. */
 function openFilesLimit(): number | undefined {
   try {
@@ -35,12 +38,13 @@ function connectionsWithinOpenFiles(openFiles: number): number {
 }
 
 /**
- * The connections that clients may hold: `wanted`, or fewer, with a warning, where the limit of open
- * files would not leave enough for the process itself, or the heap is too small for the headers that
- * all of them could send. Throws `configuration_invalid` where no file is left for clients.
+ * The connections that clients may hold: those that the operator wants, or fewer, with a warning, where
+ * the limit of open files would not leave enough for the process itself, or the heap is too small for
+ * the headers that all of them could send. The default depends on the heap without a warning. Throws
+ * `configuration_invalid` where no file is left for clients.
  */
 export function connectionLimit(
-  wanted: number,
+  configured: number | undefined,
   logger: Pick<Logger, 'warn'>,
   { openFiles = Infinity, heapBytes }: ReturnType<typeof processLimits> = processLimits(),
 ): number {
@@ -51,6 +55,7 @@ export function connectionLimit(
       `The limit of open files is ${openFiles}, and the service needs more than ${OWN_FILES.least}. Raise it (\`ulimit -n\`, or LimitNOFILE of systemd).`,
     );
   const withinHeap = Math.floor(heapBytes / LIMITS.http.connectionBytes);
+  const wanted = configured ?? Math.min(DEFAULT_CONNECTIONS, withinHeap);
   const available = Math.min(withinFiles, withinHeap);
   if (wanted <= available) return wanted;
   const reason =

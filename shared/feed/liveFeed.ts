@@ -1,5 +1,6 @@
 import { addAbortListener } from 'node:events';
 import { followLog } from '../eventlog/following/followLog.ts';
+import { registerResource, type ResourceUsage } from '../lib/concurrency/resources.ts';
 import { LIMITS } from '../limits.ts';
 import type { EventBatch, EventLog } from '../ports/eventStore.ts';
 import type { LoggedEvents, LoggedEvent } from './loggedEvents.ts';
@@ -10,6 +11,7 @@ interface RecentEvents {
   add(events: readonly LoggedEvent[]): void;
   /** The kept events after a position; undefined when later events were already dropped. */
   after(position: string): readonly LoggedEvent[] | undefined;
+  usage(): ResourceUsage;
 }
 
 /** `floor`: the position after which every event is added. */
@@ -45,6 +47,10 @@ export function createRecentEvents(
       retained = retained.slice(dropped);
     },
     after: (position) => (position < droppedTo ? undefined : retained.slice(firstAfter(position))),
+    usage: () => ({
+      count: { limit: recentEvents, used: retained.length },
+      bytes: { limit: recentBytes, used: bytes },
+    }),
   };
 }
 
@@ -88,6 +94,10 @@ export function createLiveFeed({ log, logged }: Reading): LiveFeed {
   let following: Following | undefined;
   let followers = 0;
   let lingering: NodeJS.Timeout | undefined;
+  const noEvents = createRecentEvents('');
+  registerResource('feed_recent_events', {
+    usage: () => (following?.recent ?? noEvents).usage(),
+  });
 
   const wakeAll = (): void => waiting.forEach(({ wake }) => wake());
 

@@ -23,7 +23,7 @@ export const REQUEST_LIMITS = {
      * @beyond 429/503
      */
     waitingRuns: 0.06,
-    /** Pages of streams that requests read. */
+    /** Pages of streams, and compared rows. */
     sessionReads: 0.04,
     /**
      * Sessions being replayed.

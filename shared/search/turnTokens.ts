@@ -12,6 +12,15 @@ import { createWordTokenizer } from './wordTokens.ts';
 /** The tokens that are computed in one step, in a few milliseconds: a long turn has thousands. */
 const TERMS_AT_ONCE = 256;
 
+async function extractInSteps(texts: readonly string[]): Promise<Set<string>> {
+  const steps = extractWords(texts);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    await yieldToOthers();
+  }
+}
+
 const textsOf = ({ input, output }: EndedTurn): string[] =>
   output === null ? [input] : [input, output];
 
@@ -56,7 +65,7 @@ export function createTurnTokenizer(keys: IndexKeys) {
     const open = await createTextOpener(keys, stream, unknown);
     const isErased = unknown.length < texts.length && (await keys.isErased(stream));
     if (!tokenOf || isErased) return [];
-    const words = extractWords(texts.map(({ closed, plain }) => plain ?? open(closed)));
+    const words = await extractInSteps(texts.map(({ closed, plain }) => plain ?? open(closed)));
     const tokens = new Set<string>();
     for (const term of [...words, ...extractPrefixes(words)]) {
       tokens.add(tokenOf(term));

@@ -2,6 +2,7 @@
  * Extracts the words by which a text can be found. Pure and without a dictionary, so that every
  * process and every release of Node.js extracts the same words.
  */
+import { KIB } from '../lib/units.ts';
 import { LIMITS } from '../limits.ts';
 
 const { textCharacters, wordCharacters, wordsOfTurn, partCharacters, partsOfTurn } = LIMITS.search;
@@ -37,31 +38,76 @@ const UNSPACED =
 const HAS_UNSPACED = new RegExp(UNSPACED.source, 'u');
 const ENDS_UNSPACED = new RegExp(`${UNSPACED.source}$`, 'u');
 
-/** Lower case, with compatible forms unified and without marks. */
-function folded(text: string): string {
-  const lower = text.toLowerCase();
-  if (ASCII.test(lower)) return lower;
-  return lower.normalize('NFKD').replace(MARKS, '').normalize('NFKC').toLowerCase();
+/** Characters, and words, that are processed in one step of some milliseconds at most. */
+const CHARS_AT_ONCE = 16 * KIB;
+const WORDS_AT_ONCE = 1_024;
+
+/** Work in steps: the caller decides what happens between them. */
+type Steps<Result> = Generator<undefined, Result>;
+
+/** Does all steps at once. */
+export function doAllSteps<Result>(steps: Steps<Result>): Result {
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
 }
 
-/** Marks the boundaries inside of compounds, and separates symbols from the words next to them. */
-function withBoundaries(text: string): string {
-  const plain = text.replaceAll(BOUNDARY, ' ');
-  if (ASCII.test(plain)) return plain.replace(ASCII_BOUNDARIES, `$&${BOUNDARY}`);
-  return plain
-    .replace(SYMBOLS, ' $& ')
-    .replace(RAISED, `${BOUNDARY}$&${BOUNDARY}`)
-    .replace(INVISIBLE, BOUNDARY)
-    .replace(BOUNDARIES, `$&${BOUNDARY}`);
+type Pass = (text: string) => string;
+const lowerCase: Pass = (text) => text.toLowerCase();
+
+/** Marks the boundaries inside of compounds, and converts to lower case. */
+const ASCII_PASSES: readonly Pass[] = [
+  (text) => text.replace(ASCII_BOUNDARIES, `$&${BOUNDARY}`),
+  lowerCase,
+];
+/** The same, with symbols apart from the words next to them, compatible forms unified, and no marks. */
+const PASSES: readonly Pass[] = [
+  (text) => text.replace(SYMBOLS, ' $& '),
+  (text) => text.replace(RAISED, `${BOUNDARY}$&${BOUNDARY}`),
+  (text) => text.replace(INVISIBLE, BOUNDARY),
+  (text) => text.replace(BOUNDARIES, `$&${BOUNDARY}`),
+  lowerCase,
+  (text) => text.normalize('NFKD'),
+  (text) => text.replace(MARKS, ''),
+  (text) => text.normalize('NFKC'),
+  lowerCase,
+];
+
+/** Before a space, and between two letters of Asian scripts, no pass depends on what is on the other side. */
+const CUT =
+  / |(?<=[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3])(?=[\u3041-\u3096\u30a1-\u30fa\u4e00-\u9fff\uac00-\ud7a3])/g;
+
+/** Transforms a text part by part. */
+function* transform(text: string, pass: Pass): Steps<string> {
+  let transformed = '';
+  for (let from = 0; from < text.length;) {
+    if (from > 0) yield;
+    CUT.lastIndex = from + CHARS_AT_ONCE;
+    const end = CUT.exec(text)?.index ?? text.length;
+    transformed += pass(text.slice(from, end));
+    from = end;
+  }
+  return transformed;
+}
+
+function* normalize(text: string): Steps<string> {
+  let normalized = text.slice(0, textCharacters).replaceAll(BOUNDARY, ' ');
+  for (const pass of ASCII.test(normalized) ? ASCII_PASSES : PASSES) {
+    normalized = yield* transform(normalized, pass);
+    if (normalized.length > CHARS_AT_ONCE) yield;
+  }
+  return normalized;
 }
 
 /** Yields single characters and pairs of adjacent characters of a string. */
 function* grams(run: string, lengths: readonly (1 | 2)[]): Generator<string> {
-  const characters = Array.from(run);
-  for (const [at, character] of characters.entries()) {
-    if (lengths.includes(1)) yield character;
-    const next = characters[at + 1];
-    if (lengths.includes(2) && next !== undefined) yield character + next;
+  const [singles, pairs] = [lengths.includes(1), lengths.includes(2)];
+  let previous: string | undefined;
+  for (const character of run) {
+    if (previous !== undefined && pairs) yield previous + character;
+    if (singles) yield character;
+    previous = character;
   }
 }
 
@@ -100,38 +146,40 @@ function* wordsOfRun(run: string, compounds: Parts): Generator<string> {
   if (from < run.length) yield* wordOf(run.slice(from), compounds);
 }
 
-/** The runs of letters and digits in a text, and whether a `*` follows. */
-function* runsIn(text: string): Generator<{ run: string; isPrefix: boolean }> {
-  const normalized = folded(withBoundaries(text.slice(0, textCharacters)));
+/** The runs of letters and digits in a normalized text, and whether a `*` follows. */
+function* runsIn(normalized: string): Generator<{ run: string; isPrefix: boolean }> {
   for (const [, run, star] of normalized.matchAll(ASCII.test(normalized) ? ASCII_WORDS : WORDS))
     yield { run: run!, isPrefix: star === '*' };
 }
 
-function* wordsIn(text: string, compounds: Parts): Generator<string> {
-  for (const { run } of runsIn(text))
+/** Yields the words of a text, and undefined between steps. */
+function* wordsIn(text: string, compounds: Parts): Generator<string | undefined> {
+  for (const { run } of runsIn(yield* normalize(text)))
     if (PLAIN_RUN.test(run)) yield cut(run);
     else yield* wordsOfRun(run, compounds);
 }
 
 /**
  * The distinct words of a turn's texts, up to the limit, and then the parts of compounds, up to
- * theirs. Each text gets an equal share; the others can use the words that it leaves.
+ * theirs. Each text gets an equal share; the others can use the words that it leaves. Yields between
+ * steps of some milliseconds: a long text takes up to a third of a second.
  */
-export function extractWords(texts: readonly string[]): Set<string> {
+export function* extractWords(texts: readonly string[]): Steps<Set<string>> {
   const words = new Set<string>();
   const most = Math.floor(partsOfTurn / texts.length);
   const compounds = texts.map((): Parts => ({ found: new Set(), most }));
   const remaining = texts.map((text, nth) => wordsIn(text, compounds[nth]!));
-  function addUpTo(rest: Generator<string>, limit: number): void {
-    while (words.size < limit) {
-      const next = rest.next();
-      if (next.done) return;
-      words.add(next.value);
+  function* addUpTo(rest: Generator<string | undefined>, limit: number): Steps<void> {
+    for (let count = 1; words.size < limit; count += 1) {
+      const { done, value } = rest.next();
+      if (done) return;
+      if (value !== undefined) words.add(value);
+      if (value === undefined || count % WORDS_AT_ONCE === 0) yield;
     }
   }
   for (const [nth, rest] of remaining.entries())
-    addUpTo(rest, Math.floor((wordsOfTurn * (nth + 1)) / texts.length));
-  for (const rest of remaining) addUpTo(rest, wordsOfTurn);
+    yield* addUpTo(rest, Math.floor((wordsOfTurn * (nth + 1)) / texts.length));
+  for (const rest of remaining) yield* addUpTo(rest, wordsOfTurn);
   return compounds.reduce((all, { found }) => all.union(found), words);
 }
 
@@ -164,7 +212,7 @@ export const isShortPrefix = (term: string): boolean =>
  */
 export function parseSearchTerms(text: string): Set<string> {
   const terms = new Set<string>();
-  for (const { run, isPrefix } of runsIn(text)) {
+  for (const { run, isPrefix } of runsIn(doAllSteps(normalize(text)))) {
     const words = [...wordsOfRun(run, QUERY)];
     const last = isPrefix && !ENDS_UNSPACED.test(run) ? words.pop() : undefined;
     for (const word of words) terms.add(word);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { keyOf, type AnyRow, type KeyValues } from '../../shared/readModels/integrity/rowReader.ts';
+import type { KeyValues } from '../../shared/readModels/integrity/rowReader.ts';
 import { agentCreated, sessionStarted, turnStarted } from '../support/builders/events.ts';
 import { freshReadModels } from './freshReadModels.ts';
 import type { ReadModelsFixture } from './readModels.ts';
@@ -20,8 +20,8 @@ export function integrityContract(name: string, open: () => Promise<ReadModelsFi
         record({ stream: 'agent-agent_1' }, agentCreated()),
       );
       const keys: KeyValues[] = [];
-      for (let page: AnyRow[]; ; keys.push(...page.map((row) => keyOf('turns', row)))) {
-        page = await fresh.readModels.listRows('turns', keys.at(-1), 2);
+      for (let page: KeyValues[]; ; keys.push(...page)) {
+        page = await fresh.readModels.listKeys('turns', keys.at(-1), 2);
         if (page.length === 0) break;
       }
       expect(keys).toEqual([1, 2, 3].map((id) => [`session_${id}`, 1]));
@@ -32,6 +32,25 @@ export function integrityContract(name: string, open: () => Promise<ReadModelsFi
         deleted: false,
       });
       expect(await fresh.readModels.currentGeneration()).toBeGreaterThan(0);
+    });
+
+    test('have a size in UTF-8 bytes, of their texts and JSON', async () => {
+      const stream = { stream: 'session-session_1' };
+      await apply(
+        record(stream, sessionStarted()),
+        record(stream, turnStarted(1)),
+        record({ stream: 'session-session_2' }, sessionStarted()),
+        record({ stream: 'session-session_2' }, turnStarted(1, { input: 'ü'.repeat(1_000) })),
+      );
+      const bytesOf = async (id: number) =>
+        fresh.readModels.rowBytes('turns', [`session_${id}`, 1]);
+      const row = (await fresh.readModels.findRow('turns', ['session_1', 1]))!;
+      const texts = Object.values(row).filter((value) => typeof value === 'string');
+      const own = Buffer.byteLength(texts.join(''));
+      expect(await bytesOf(1)).toBeGreaterThanOrEqual(own);
+      expect(await bytesOf(1)).toBeLessThan(own + 200);
+      expect((await bytesOf(2))! - (await bytesOf(1))!).toBeGreaterThan(1_900);
+      expect(await fresh.readModels.rowBytes('turns', ['session_2', 2])).toBeUndefined();
     });
   });
 }

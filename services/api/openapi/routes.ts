@@ -1,6 +1,7 @@
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
 import { jsonText, sendJson, wantsPretty } from '../http/responses/envelope.ts';
+import { compressOnce } from '../http/middleware/compressed.ts';
 import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
 import { openApiDocument } from './document.ts';
 import type { RouteContext } from '../context.ts';
@@ -16,7 +17,8 @@ interface SerializedDocument {
 
 function serializeDocument(document: object): SerializedDocument {
   const plain = Buffer.from(jsonText(document, false));
-  return { plain, pretty: Buffer.from(jsonText(document, true)), etag: computeEtag(plain) };
+  const pretty = Buffer.from(jsonText(document, true));
+  return { plain: compressOnce(plain), pretty: compressOnce(pretty), etag: computeEtag(plain) };
 }
 
 /** Serves the OpenAPI document of all other operations, without the envelope. */

@@ -2,6 +2,7 @@ import { addAbortListener } from 'node:events';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
+import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { turnNotFound } from '../../../shared/sessions/turns/turn.ts';
 import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 import { readWithinGrowingMemory } from '../http/responses/growingMemory.ts';
@@ -132,6 +133,8 @@ const getTurnRoute = defineRoute({
             if (mayWait && row.status === 'running')
               return { running: { session_id: row.session_id, turn: number, revision } };
             await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
+            // Reads that wait for the same event, key or audit entry go on all at once.
+            await waitToBegin(account_id);
             const to = { account_id, pretty: wantsPretty(ctx) };
             return { response: await renderOne(presentTurn(session_id, row, query), to) };
           }),

@@ -33,7 +33,7 @@ import type { Opening } from '../opening.ts';
 
 /** Starts the projector thread, and opens the read models that it keeps up to date. */
 export async function openEmbeddedReadModels(
-  { config, logger, opened }: Opening,
+  { config, logger, memory, opened }: Opening,
   place: EmbeddedLocation,
   threadData: () => ThreadData,
   source: StreamSource & { damagedRows: DamagedRows },
@@ -66,6 +66,7 @@ export async function openEmbeddedReadModels(
     readModels: queries,
     source,
     damaged: source.damagedRows,
+    memory,
     forget: checked.forget,
   });
   const { forget } = checked;

@@ -211,6 +211,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     readModels: queries,
     source: { store, damaged },
     damaged: damagedRows,
+    memory: opening.memory,
     forget: readModels.forget,
   });
   const watch = createInstanceMonitor(instances);

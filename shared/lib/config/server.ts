@@ -37,12 +37,13 @@ export const serverOptions = {
       description: `First API key, of the account \`default\`: ${STRONG_KEY.length} to 256 random visible ASCII characters; by default generated and printed once`,
     }),
   ),
-  MAX_CONNECTIONS: Type.Integer({
-    default: 10_000,
-    minimum: 1,
-    maximum: 1_000_000,
-    description: 'Maximum client connections',
-  }),
+  MAX_CONNECTIONS: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: 1_000_000,
+      description: 'Client connections; default 10000, fewer with little heap',
+    }),
+  ),
   AUDIT_READS: Type.String({
     default: 'feed,requests',
     pattern: `^(none|(${FOLDED_READS.join('|')})(,(${FOLDED_READS.join('|')}))*)$`,
@@ -60,7 +61,7 @@ export const serverOptions = {
   ),
   CONSOLE: Type.Enum(['on', 'off'], {
     default: 'on',
-    description: 'Serve the web console at `/console`: `on` or `off`',
+    description: 'Serve the console at `/console`: `on` or `off`',
   }),
   LOG_LEVEL: Type.Enum(LOG_LEVELS, {
     default: 'info',

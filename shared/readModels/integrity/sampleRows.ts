@@ -9,12 +9,14 @@ import {
   sessionStream,
   webhookStream,
 } from '../../eventlog/streams.ts';
+import type { Permit } from '../../lib/concurrency/capacity.ts';
 import { MIB } from '../../lib/units.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
-import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import type { MemoryLedger } from '../../lib/memory/ledger.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { rowId } from '../../projections/fold.ts';
-import type { TurnRow } from '../tables.ts';
+import type { FollowedTable, TurnRow } from '../tables.ts';
 import { differingColumn } from './compareRows.ts';
 import type { DamagedRow, DamagedRows } from './damagedRows.ts';
 import type { IntegrityQueries } from './sqlQueries.ts';
@@ -32,6 +34,8 @@ const REPEATED_OF_STEP = 4;
  */
 const MAX_EVENTS = 1_000;
 const MAX_BYTES = MIB;
+/** Memory per byte of a row or an event: as it is read, as the log makes it, and its texts and words. */
+const MEMORY_PER_BYTE = 4;
 /** Events of such a part that are compared with their leaves. All are before a row is called damaged. */
 const COMPARED_OF_PAGE = 16;
 /** Damaged streams that are looked at again, and forgotten once they fit. */
@@ -62,6 +66,7 @@ interface Sampling {
   readModels: IntegrityQueries & Pick<ReadModels, 'untilShown' | 'indexProgress'>;
   source: StreamSource;
   damaged: DamagedRows;
+  memory: RowMemorySource;
   /** Called when another generation of the read models answers queries. */
   onReplaced: () => void;
 }
@@ -69,8 +74,36 @@ interface Sampling {
 export interface RowSampler {
   /** Notices that the read models were replaced. To be called often. Throws `store_unavailable`. */
   follow(): Promise<void>;
-  /** Compares the next few rows with the log. Throws `store_unavailable`. */
+  /**
+   * Compares the next few rows with the log. Rows that lack memory are passed over. Throws
+   * `store_unavailable`, and `rate_limited` or `overloaded` without memory.
+   */
   sample(): Promise<void>;
+}
+
+type RowMemorySource = Pick<MemoryLedger, 'reserveNow' | 'largestRequest'>;
+
+/**
+ * The memory of a sampler: one reservation for all that it holds. With several, the row of a long
+ * comparison could leave too little of a share for the next step.
+ */
+function createRowMemory(memory: RowMemorySource) {
+  const request = { account_id: '', purpose: 'sessionReads' } as const;
+  let permit: Permit | undefined;
+  return {
+    /** Reserves the bytes that are in use, in all. Throws `rate_limited` or `overloaded`. */
+    hold(wanted: number): void {
+      const bytes = Math.min(wanted, memory.largestRequest('sessionReads'));
+      permit ??= memory.reserveNow({ ...request, bytes });
+      if (permit.resize(bytes)) return;
+      permit.countRejection();
+      throw new TurnlogError('overloaded', 'There is no memory for a row.', { retriable: true });
+    },
+    release(): void {
+      permit?.release();
+      permit = undefined;
+    },
+  };
 }
 
 type Store = Pick<ProtectedStore, 'keys' | 'readStream'>;
@@ -141,8 +174,10 @@ export function createRowSampler({
   readModels,
   source,
   damaged,
+  memory,
   onReplaced,
 }: Sampling): RowSampler {
+  const { hold, release } = createRowMemory(memory);
   const { keys } = source.store;
   // Rows that were made from rewritten events would say what those say.
   const readerOf = createFittingReader(source);
@@ -152,12 +187,25 @@ export function createRowSampler({
   let turn = 0;
   /** The comparison of a row whose stream is too long for one step. */
   let long: AsyncGenerator<void, void> | undefined;
+  /** The bytes of its row, which stays in memory. */
+  let longBytes = 0;
+  /** The bytes of the last row that was read. */
+  let readBytes = 0;
   /** Whether the last step continued it. */
   let wasLong = false;
   /** The next row of a long stream, drawn from those passed over during the comparison. */
   let drawn: { table: SampledTable; key: KeyValues } | undefined;
   let passedOver = 0;
   let generation: number | undefined;
+
+  /** Reads a row within memory for it. Throws `rate_limited` or `overloaded`. */
+  async function readRow(table: FollowedTable, key: KeyValues): Promise<AnyRow | undefined> {
+    const bytes = await readModels.rowBytes(table, key);
+    if (bytes === undefined) return undefined;
+    hold(MEMORY_PER_BYTE * (MAX_BYTES + longBytes + bytes));
+    readBytes = bytes;
+    return readModels.findRow(table, key);
+  }
 
   /** The row of a turn's words as the turn in `state` makes it; undefined if it makes none. */
   async function wordsIn({ rows }: StreamRows, id: string): Promise<ExpectedWords | undefined> {
@@ -194,21 +242,23 @@ export function createRowSampler({
   /** True for a turn that was indexed and has no row of words. */
   async function lacksWords(key: KeyValues): Promise<boolean> {
     const { indexed } = await readModels.indexProgress();
-    const ended = (await readModels.findRow('turns', key)) as TurnRow | undefined;
+    const ended = (await readRow('turns', key)) as TurnRow | undefined;
     if (!ended?.end_position || ended.end_position > (indexed ?? '')) return false;
     const session = await readModels.findRow('sessions', [ended.session_id]);
-    if (!session || (await readModels.findRow('turn_words', key))) return false;
+    if (!session || (await hasWords(key))) return false;
     const account_id = session['account_id'] as string;
     return (await createWordRows(keys)({ ...ended, account_id })) !== 'unknown';
   }
+
+  const hasWords = async (key: KeyValues): Promise<boolean> =>
+    (await readModels.rowBytes('turn_words', key)) !== undefined;
 
   async function lookForWords(key: KeyValues): Promise<void> {
     const place = { table: 'turn_words', key: key.join('/') };
     // Another generation, whose index is behind, may have replaced the first one between two reads.
     if ((await lacksWords(key)) && (await lacksWords(key)))
       damaged.record({ ...place, column: 'missing' });
-    else if (damaged.has(place) && !(await readModels.findRow('turn_words', key)))
-      damaged.clear(place);
+    else if (damaged.has(place) && !(await hasWords(key))) damaged.clear(place);
   }
 
   async function* compare(table: SampledTable, row: AnyRow): AsyncGenerator<void, void> {
@@ -222,7 +272,7 @@ export function createRowSampler({
     }
     if (first.position === undefined) await sleep(SHOWN_MS, undefined, { ref: false });
     else if (!(await readModels.untilShown(first.position, SHOWN_MS))) return;
-    const again = await readModels.findRow(table, key);
+    const again = await readRow(table, key);
     const second = again && (yield* differenceOf(table, again, complete));
     // The row of a stream that events are appended to meanwhile is behind it again.
     const isBehind = second?.column === 'revision' && second.latest !== undefined;
@@ -236,7 +286,7 @@ export function createRowSampler({
       const comparison = compare(table, row);
       if (!(await proceed(comparison))) return;
       if (!long) {
-        long = comparison;
+        [long, longBytes] = [comparison, readBytes];
         return;
       }
     }
@@ -246,19 +296,32 @@ export function createRowSampler({
   }
 
   async function* compareDrawn(table: SampledTable, key: KeyValues) {
-    const row = await readModels.findRow(table, key);
+    const row = await readRow(table, key);
     if (row) yield* compare(table, row);
   }
 
   async function proceedWithLong(comparison: AsyncGenerator<void, void>): Promise<void> {
     long = undefined;
+    readBytes = longBytes;
     if (await proceed(comparison)) {
-      long = comparison;
+      [long, longBytes] = [comparison, readBytes];
       return;
     }
+    longBytes = 0;
     if (drawn) long = compareDrawn(drawn.table, drawn.key);
     drawn = undefined;
     passedOver = 0;
+  }
+
+  /** Examines the row of a key, or passes it over without memory for it. */
+  async function examineKey(table: SampledTable, key: KeyValues): Promise<void> {
+    try {
+      const row = await readRow(table, key);
+      if (row) await examine(table, row);
+      else if (table === 'turn_words') await lookForWords(key);
+    } catch (error) {
+      if (!isTurnlogError(error, 'overloaded')) throw error;
+    }
   }
 
   /** Rows that were found damaged may have been repaired, or removed. */
@@ -268,10 +331,21 @@ export function createRowSampler({
       const [id, ...rest] = key.split('/');
       const isOfTurn = table === 'turns' || table === 'turn_words';
       const found = [id!, ...(isOfTurn ? rest.map(Number) : rest)];
-      const row = await readModels.findRow(table, found);
-      if (row) await examine(table, row);
-      else if (table === 'turn_words') await lookForWords(found);
+      await examineKey(table, found);
     }
+  }
+
+  async function compareNext(): Promise<void> {
+    wasLong = long !== undefined && !wasLong;
+    if (long && wasLong) return proceedWithLong(long);
+    await repeat();
+    const table = TABLES[turn % TABLES.length]!;
+    turn += 1;
+    const page = await readModels.listKeys(table, cursors.get(table), ROWS_OF_STEP);
+    const last = page.at(-1);
+    if (last && page.length === ROWS_OF_STEP) cursors.set(table, last);
+    else cursors.delete(table);
+    for (const key of page) await examineKey(table, key);
   }
 
   return {
@@ -281,16 +355,14 @@ export function createRowSampler({
       generation = current;
     },
     async sample() {
-      wasLong = long !== undefined && !wasLong;
-      if (long && wasLong) return proceedWithLong(long);
-      await repeat();
-      const table = TABLES[turn % TABLES.length]!;
-      turn += 1;
-      const rows = await readModels.listRows(table, cursors.get(table), ROWS_OF_STEP);
-      const last = rows.at(-1);
-      if (last && rows.length === ROWS_OF_STEP) cursors.set(table, keyOf(table, last));
-      else cursors.delete(table);
-      for (const row of rows) await examine(table, row);
+      try {
+        hold(MEMORY_PER_BYTE * (MAX_BYTES + longBytes));
+        await compareNext();
+      } finally {
+        if (!long) longBytes = 0;
+        if (longBytes > 0) hold(MEMORY_PER_BYTE * longBytes);
+        else release();
+      }
     },
   };
 }

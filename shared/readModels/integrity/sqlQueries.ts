@@ -1,34 +1,45 @@
 import type { SqlDatabase } from '../sqlDatabase.ts';
+import type { Table } from '../table.ts';
 import { TABLES, type FollowedTable } from '../tables.ts';
-import type { AnyRow, KeyValues } from './rowReader.ts';
+import { keyOf, type AnyRow, type KeyValues } from './rowReader.ts';
 
 /** Queries of any rows, to compare them with the log. */
 export interface IntegrityQueries {
   /** The generation that answers queries. */
   currentGeneration(): Promise<number>;
-  /** Rows of a table after a key, in the order of their keys. */
-  listRows(table: FollowedTable, after: KeyValues | undefined, limit: number): Promise<AnyRow[]>;
+  /** Keys of a table after one of them, in order. */
+  listKeys(table: FollowedTable, after: KeyValues | undefined, limit: number): Promise<KeyValues[]>;
+  /** The bytes of a row's texts and JSON, which are not read; undefined if there is no such row. */
+  rowBytes(table: FollowedTable, key: KeyValues): Promise<number | undefined>;
   findRow(table: FollowedTable, key: KeyValues): Promise<AnyRow | undefined>;
 }
 
-export function createIntegrityQueries({
-  generation,
-  query,
-  find,
-  list,
-}: SqlDatabase): IntegrityQueries {
+const isKey = (table: FollowedTable): string =>
+  TABLES[table].key.map((column) => `${column} = ?`).join(' AND ');
+
+/** SQL for the bytes of a row's texts and JSON. */
+const bytesOfRow = ({ columns }: Table): string =>
+  Object.entries(columns)
+    .filter(([, { kind }]) => kind === 'text' || kind === 'json')
+    .map(([name, { kind }]) => (kind === 'json' ? `CAST(${name} AS TEXT)` : name))
+    .map((text) => `coalesce(octet_length(${text}), 0)`)
+    .join(' + ');
+
+export function createIntegrityQueries({ generation, query, find }: SqlDatabase): IntegrityQueries {
   const number = query<{ generation: number }>(`SELECT ${generation} AS generation`);
   return {
     currentGeneration: async () => Number((await number())[0]?.generation),
-    listRows(table, after, limit) {
+    async listKeys(table, after, limit) {
       const key = TABLES[table].key.join(', ');
       const where = after ? `WHERE (${key}) > (${after.map(() => '?').join(', ')}) ` : '';
-      return list(table, `${where}ORDER BY ${key} LIMIT ?`)(...(after ?? []), limit);
+      const sql = `SELECT ${key} FROM {${table}} ${where}ORDER BY ${key} LIMIT ?`;
+      const rows = await query<AnyRow>(sql)(...(after ?? []), limit);
+      return rows.map((row) => keyOf(table, row));
     },
-    findRow: (table, values) =>
-      find(
-        table,
-        `WHERE ${TABLES[table].key.map((column) => `${column} = ?`).join(' AND ')}`,
-      )(...values),
+    async rowBytes(table, values) {
+      const sql = `SELECT ${bytesOfRow(TABLES[table])} AS bytes FROM {${table}} WHERE ${isKey(table)}`;
+      return (await query<{ bytes: number }>(sql)(...values))[0]?.bytes;
+    },
+    findRow: (table, values) => find(table, `WHERE ${isKey(table)}`)(...values),
   };
 }

@@ -86,7 +86,7 @@ async function mostAtOnce(sockets: readonly Socket[], end: RegExp): Promise<numb
 
 test.each([
   ['follow it', '/stream', /event: turn\.completed/, 60],
-  ['wait for it', '', /"status":"completed"/, 150],
+  ['wait for it', '', /"status":"completed"/, 60],
 ])(
   'the clients of a turn that %s do not all get its end at once',
   async (_what, suffix, end, limit) => {

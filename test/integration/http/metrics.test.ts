@@ -61,6 +61,7 @@ describe('the metrics', () => {
       'memory_answers',
       'memory_model_answers',
       'memory_waiting_runs',
+      'feed_recent_events',
       'pending_appends',
       'session_cache',
     ])

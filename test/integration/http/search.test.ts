@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { currentGeneration, generationFile } from '../../../infra/sqlite/readModels/generations.ts';
-import { extractPrefixes, extractWords } from '../../../shared/search/words.ts';
+import { doAllSteps, extractPrefixes, extractWords } from '../../../shared/search/words.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { filesHolding } from '../../support/stores/erasure/holding.ts';
 import { everyPage } from '../../support/http/everyPage.ts';
@@ -157,7 +157,7 @@ describe('searching sessions', () => {
     expect(await found(marker)).toEqual([[own, 1]]);
     const ours = tokensWhere('session_id = ?', own);
     const others = new Set(tokensWhere('session_id = ?', session));
-    const words = extractWords([marker, `Said: ${marker.toUpperCase()} Grüße`]);
+    const words = doAllSteps(extractWords([marker, `Said: ${marker.toUpperCase()} Grüße`]));
     expect(ours).toHaveLength(words.size + extractPrefixes(words).size);
     expect(ours.filter((token) => others.has(token))).toEqual([]);
   });

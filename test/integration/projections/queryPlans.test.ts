@@ -315,12 +315,13 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
   ['listErasuresAfter', (read) => [read.listErasuresAfter({ after: undefined, limit: 9 })]],
   ['currentGeneration', (read) => [read.currentGeneration()]],
   [
-    'listRows',
+    'listKeys',
     (read) => [
-      read.listRows('sessions', undefined, 9),
-      read.listRows('turns', ['session_1', 1] as never, 9),
+      read.listKeys('sessions', undefined, 9),
+      read.listKeys('turns', ['session_1', 1] as never, 9),
     ],
   ],
+  ['rowBytes', (read) => [read.rowBytes('turns', ['session_1', 1] as never)]],
   ['findRow', (read) => [read.findRow('sessions', ['session_1'] as never)]],
 ];
 

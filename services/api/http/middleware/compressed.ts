@@ -1,4 +1,5 @@
-import { constants } from 'node:zlib';
+import { promisify } from 'node:util';
+import { brotliCompress, constants, gzip } from 'node:zlib';
 import type { Middleware } from 'koa';
 import compress from 'koa-compress';
 import { LIMITS } from '../../../../shared/limits.ts';
@@ -7,19 +8,37 @@ import { onResponseClosed } from '../connection/clientDisconnect.ts';
 
 const THRESHOLD_BYTES = 1_024;
 
+const GZIP = { level: 3 };
+const BROTLI = {
+  params: {
+    [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
+    [constants.BROTLI_PARAM_QUALITY]: 4,
+    [constants.BROTLI_PARAM_LGWIN]: 18,
+  },
+};
+
 const koaCompress = compress({
   threshold: THRESHOLD_BYTES,
-  gzip: { level: 3 },
-  br: {
-    params: {
-      [constants.BROTLI_PARAM_MODE]: constants.BROTLI_MODE_TEXT,
-      [constants.BROTLI_PARAM_QUALITY]: 4,
-      [constants.BROTLI_PARAM_LGWIN]: 18,
-    },
-  },
+  gzip: GZIP,
+  br: BROTLI,
   zstd: false,
   deflate: false,
 });
+
+const COMPRESSORS = {
+  gzip: (bytes: Buffer): Promise<Buffer> => promisify(gzip)(bytes, GZIP),
+  br: (bytes: Buffer): Promise<Buffer> => promisify(brotliCompress)(bytes, BROTLI),
+};
+type Compressed = Partial<Record<keyof typeof COMPRESSORS, Promise<Buffer>>>;
+
+/** Bodies of many responses, each with its compressed forms. */
+const sharedBodies = new WeakMap<object, Compressed>();
+
+/** Lets a body be compressed once, at its first response. */
+export function compressOnce(body: Buffer): Buffer {
+  sharedBodies.set(body, {});
+  return body;
+}
 
 /** Compresses responses for clients that accept it, while there is memory for the compressors. */
 export const compressResponses =
@@ -36,6 +55,12 @@ export const compressResponses =
       const accepted = ctx.acceptsEncodings('br', 'gzip', 'identity');
       // A client that accepts neither gets the response uncompressed (RFC 9110 §12.5.3).
       if (accepted !== 'br' && accepted !== 'gzip') return;
+      const forms = sharedBodies.get(ctx.body as object);
+      if (forms) {
+        ctx.body = await (forms[accepted] ??= COMPRESSORS[accepted](ctx.body as Buffer));
+        ctx.set('content-encoding', accepted);
+        return;
+      }
       const account = (ctx.state['account_id'] as string | undefined) ?? '';
       const permit = memory.tryAcquire(account, LIMITS.http.compressorBytes);
       if (!permit) return;

@@ -40,8 +40,9 @@ export async function readHoldingMemory<Result>(
   read: GrowingRead<Result>,
 ): Promise<HeldResult<Result>> {
   const largest = memory.largestRequest('answers');
+  const deadline = responseMemory.deadline();
   for (let reserved = Math.min(firstBytes, largest); ;) {
-    const permit = await responseMemory.acquire(account_id, reserved, response);
+    const permit = await responseMemory.acquire(account_id, reserved, response, deadline);
     const grow = (wanted: number): void => {
       const bytes = Math.min(wanted, largest);
       if (bytes <= reserved) return;
@@ -63,7 +64,8 @@ export async function readHoldingMemory<Result>(
 /**
  * Reads within memory for a response, of which at most half of the account's share is counted. A read
  * that has to wait for memory ends, so that it holds none meanwhile, and starts again with twice as
- * much. Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
+ * much. All waits of a read have one deadline. Throws `rate_limited` or `overloaded` on a timeout or a
+ * disconnect.
  */
 export async function readWithinGrowingMemory<Result>(
   context: MemoryContext,

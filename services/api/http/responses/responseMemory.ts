@@ -20,10 +20,17 @@ export interface ResponsePermit extends Permit {
  */
 export interface ResponseMemoryPool {
   /**
-   * Waits for memory, fairly between accounts and in order within one. Small responses don't wait.
-   * Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
+   * Waits for memory until the deadline, fairly between accounts and in order within one. Small
+   * responses don't wait. Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
    */
-  acquire(account_id: string, bytes: number, response: ServerResponse): Promise<ResponsePermit>;
+  acquire(
+    account_id: string,
+    bytes: number,
+    response: ServerResponse,
+    deadline?: number,
+  ): Promise<ResponsePermit>;
+  /** The end of a wait that begins now, as `performance.now()` shows it. */
+  deadline(): number;
   /**
    * Waits until the account has memory for another response, before a command whose response has an
    * unknown size. Throws as `acquire`.
@@ -94,12 +101,19 @@ export function createResponseMemory(
   /** Bytes of complete responses that wait for memory, by account. */
   const waitingBytes = new Map<string, number>();
 
-  async function waitFor(request: MemoryRequest, response: ServerResponse): Promise<Permit> {
+  const deadlineFromNow = (): number => performance.now() + waitMs;
+
+  async function waitFor(
+    request: MemoryRequest,
+    response: ServerResponse,
+    deadline = deadlineFromNow(),
+  ): Promise<Permit> {
     const waiting = new AbortController();
     const { signal } = waiting;
     const stopWatching = onResponseClosed(response, () => waiting.abort(clientDisconnectError()));
     try {
-      return await memory.reserve(request, { waitMs, signal });
+      const remainingMs = Math.max(0, deadline - performance.now());
+      return await memory.reserve(request, { waitMs: remainingMs, signal });
     } finally {
       stopWatching();
     }
@@ -140,11 +154,11 @@ export function createResponseMemory(
   }
 
   return {
-    async acquire(account_id, requested, response) {
+    async acquire(account_id, requested, response, deadline) {
       const request = requestOf(account_id, requested);
       const isSmall = requested <= LIMITS.http.smallAnswerBytes;
       const free = isSmall ? memory.forceReserve(request) : memory.tryReserve(request);
-      const permit = free ?? (await waitFor(request, response));
+      const permit = free ?? (await waitFor(request, response, deadline));
       let isHeld = false;
       return {
         ...permit,
@@ -157,6 +171,7 @@ export function createResponseMemory(
         },
       };
     },
+    deadline: deadlineFromNow,
     async waitForRoom(account_id, response) {
       const request = requestOf(account_id, 2 * LIMITS.http.smallAnswerBytes);
       if (!memory.hasRoomFor(request)) (await waitFor(request, response)).release();

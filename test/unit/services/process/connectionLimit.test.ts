@@ -30,6 +30,16 @@ test('the warning names what is too small', () => {
   ]);
 });
 
+test.each([
+  ['is 10,000', 11_024, LARGE, 10_000, 0],
+  ['is lower with little heap, without a warning', 20_000, 256 * MIB, 5_461, 0],
+  ['is lower with few open files, with a warning', 1_024, 256 * MIB, 768, 1],
+])('the default %s', (...[, openFiles, heapBytes, connections, warnings]) => {
+  warned.length = 0;
+  expect(connectionLimit(undefined, logger, { openFiles, heapBytes })).toBe(connections);
+  expect(warned).toHaveLength(warnings);
+});
+
 test('a limit that leaves no connection ends the start', () => {
   const limits = { openFiles: 100, heapBytes: LARGE };
   expect(() => connectionLimit(1, logger, limits)).toThrow(/open files is 100/);

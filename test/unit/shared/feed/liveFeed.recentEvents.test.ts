@@ -26,6 +26,11 @@ test('holds no more bytes than it may', () => {
   recent.add([eventAt(1), eventAt(2), eventAt(3)]);
   expect(recent.after('')).toBeUndefined();
   expect(placesOf(recent.after(positionOf(1)))).toEqual([2, 3]);
+  expect(recent.usage()).toEqual({
+    count: { limit: 100, used: 2 },
+    bytes: { limit: 25, used: 20 },
+  });
   recent.add([eventAt(4, 1_000)]);
   expect(placesOf(recent.after(positionOf(4)))).toEqual([]);
+  expect(recent.usage()).toMatchObject({ count: { used: 0 }, bytes: { used: 0 } });
 });

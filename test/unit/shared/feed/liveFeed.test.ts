@@ -1,4 +1,6 @@
 import { expect, test } from '@jest/globals';
+import { registeredResources } from '../../../../shared/lib/concurrency/resources.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { createLiveFeed } from '../../../../shared/feed/liveFeed.ts';
 import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
 import type { FeedPosition } from '../../../../shared/feed/feedPosition.ts';
@@ -90,4 +92,24 @@ test('a follower is woken by an event of its own, and passes those of others by'
   expect(reached.scannedTo).toBe(at(12));
   expect(positionsIn(live.after('own', reached))).toEqual([at(13), at(15)]);
   live.end();
+});
+
+test('the metrics count the events that the followers of a process share, until it ends', async () => {
+  const before = registeredResources().length;
+  const { live, push } = await following();
+  const resources = registeredResources().slice(before);
+  expect(resources.map(([name]) => name)).toEqual(['feed_recent_events']);
+  const [[, resource]] = resources as [(typeof resources)[number]];
+  live.join();
+  await push(eventOf('own', 12));
+  const { recentEvents, recentBytes } = LIMITS.feed;
+  expect(resource.usage()).toEqual({
+    count: { limit: recentEvents, used: 2 },
+    bytes: { limit: recentBytes, used: 200 },
+  });
+  const large = Array.from({ length: 100 }, (_, n) => ({ ...eventOf('own', 13 + n), bytes: 1e6 }));
+  await push(...large);
+  expect(resource.usage().bytes!.used).toBeLessThanOrEqual(recentBytes);
+  live.end();
+  expect(resource.usage()).toMatchObject({ count: { used: 0 }, bytes: { used: 0 } });
 });

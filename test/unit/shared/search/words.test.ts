@@ -2,13 +2,14 @@ import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { LIMITS } from '../../../../shared/limits.ts';
 import {
+  doAllSteps,
   extractPrefixes,
   extractWords,
   isShortPrefix,
   parseSearchTerms,
 } from '../../../../shared/search/words.ts';
 
-const words = (...texts: string[]): string[] => [...extractWords(texts)];
+const words = (...texts: string[]): string[] => [...doAllSteps(extractWords(texts))];
 /** A number in letters: with digits, a word would be a compound. */
 const letters = (n: number): string =>
   String(n).replaceAll(/\d/g, (digit) => 'abcdefghij'[Number(digit)]!);
@@ -157,13 +158,59 @@ test('a long input leaves half of the words to the output, and what one does not
   expect(words(chinese, '退款')).toEqual(expect.arrayContaining(sought('退款')));
 });
 
+/** A text as long as the limit, of one that is repeated. */
+const long = (text: string): string =>
+  text.repeat(LIMITS.search.textCharacters / text.length).slice(0, LIMITS.search.textCharacters);
+
+test.each([
+  ['words with accents', 'Über ', 30],
+  ['a script without spaces', '漢字', 30],
+  ['symbols that stand for words', '\u3316', 500],
+  ['letters that stand for several words', '\ufdfa', 500],
+  ['one word without any place to cut', 'éÈ1', 9],
+])('%s are extracted in many steps from a long text', (_, text, least) => {
+  let steps = 0;
+  for (const _step of extractWords([long(text), long(text)])) steps += 1;
+  expect(steps).toBeGreaterThanOrEqual(least);
+});
+
+test('a long text has the words of its parts', () => {
+  const characters = fc.constantFrom(...'aBé1²Σ.ー漢ガか한™*\u0301\u3099\u11a8\u00ad\ufdfa々𝚺ŉ');
+  fc.assert(
+    fc.property(
+      fc.array(fc.string({ unit: characters, minLength: 1, maxLength: 6 }), {
+        minLength: 1,
+        maxLength: 6,
+      }),
+      fc.nat({ max: 40 }),
+      (parts, offset) => {
+        const all = `${'x'.repeat(offset)} ${`${parts.join(' ')} `.repeat(2_000)}`;
+        const expected = parts.flatMap((part) => words(part));
+        expect(new Set(words(all))).toEqual(new Set([...words('x'.repeat(offset)), ...expected]));
+      },
+    ),
+    { numRuns: 30 },
+  );
+});
+
+test('a long text without spaces has the words of a short one', () => {
+  const characters = fc.constantFrom(...'漢字かなガか한글々ーΣ1™\u3099\u11a8');
+  fc.assert(
+    fc.property(fc.string({ unit: characters, minLength: 1, maxLength: 12 }), (part) => {
+      const most = Math.floor(LIMITS.search.textCharacters / part.length);
+      expect(new Set(words(part.repeat(most)))).toEqual(new Set(words(part.repeat(100))));
+    }),
+    { numRuns: 30 },
+  );
+});
+
 test('whatever is sought as it was written is found', () => {
   fc.assert(
     fc.property(
       fc.string({ unit: 'grapheme', maxLength: 40 }),
       fc.string({ unit: 'binary', maxLength: 40 }),
       (before, text) => {
-        const found = extractWords([`${before} ${text}`]);
+        const found = doAllSteps(extractWords([`${before} ${text}`]));
         const terms = new Set([...found, ...extractPrefixes(found)]);
         for (const term of parseSearchTerms(text))
           if (!isShortPrefix(term)) expect(terms).toContain(term);

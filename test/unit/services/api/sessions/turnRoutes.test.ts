@@ -1,4 +1,5 @@
 import { EventEmitter } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import type { Context } from 'koa';
 import type { RouteContext } from '../../../../../services/api/context.ts';
@@ -7,32 +8,26 @@ import { turnRoutes } from '../../../../../services/api/sessions/turnRoutes.ts';
 import { memoryFor } from '../../../../support/builders/memory.ts';
 import { largeTurn, sessionWithLargeTurn } from '../../../../support/builders/largeTurn.ts';
 
-test('the response of a large turn is audited and written in slices, within its memory', async () => {
-  const { source } = sessionWithLargeTurn(12);
+interface Service {
+  calls: number;
+  /** Records the audit entry of a read. */
+  record: () => Promise<void>;
+  /** Called right before a response is written. */
+  onWrite?: () => void;
+}
+
+/** Requests of one turn in a process with a gigabyte for responses. */
+function service({ calls, record, onWrite }: Service) {
+  const { source } = sessionWithLargeTurn(calls);
   const memory = memoryFor('answers', 1_073_741_824);
-  const used = (): number => memory.usage('answers').used;
-  const usedAtAudit: number[] = [];
-  const usedInTurns: number[] = [];
-  const count = (): void => {
-    usedInTurns.push(used());
-    counting = setImmediate(count);
-  };
-  let counting: NodeJS.Immediate | undefined;
   const api = {
     ...source,
     memory,
     responseMemory: createResponseMemory(memory, 60_000),
     stopping: new AbortController().signal,
     runState: {},
-    readAudit: {
-      record: async () => {
-        usedAtAudit.push(used());
-        count();
-      },
-    },
+    readAudit: { record },
   } as unknown as RouteContext;
-  const res = Object.assign(new EventEmitter(), { closed: false });
-  const ctx = { res, query: {}, get: () => '', set: () => undefined } as unknown as Context;
   const { handle } = turnRoutes.find(({ operationId }) => operationId === 'getTurn')!;
   const request = {
     actor: { account_id: largeTurn.account_id },
@@ -40,7 +35,38 @@ test('the response of a large turn is audited and written in slices, within its 
     query: {},
     body: {},
   };
-  const answer = await handle(api, request as never, ctx);
+  const contextOf = (): Context => {
+    const res = Object.assign(new EventEmitter(), { closed: false });
+    const query = {
+      get pretty() {
+        onWrite?.();
+        return undefined;
+      },
+    };
+    return { res, query, get: () => '', set: () => undefined } as unknown as Context;
+  };
+  return {
+    used: () => memory.usage('answers').used,
+    get: async () => handle(api, request as never, contextOf()),
+  };
+}
+
+test('the response of a large turn is audited and written in slices, within its memory', async () => {
+  const usedAtAudit: number[] = [];
+  const usedInTurns: number[] = [];
+  let counting: NodeJS.Immediate | undefined;
+  const { get, used } = service({
+    calls: 12,
+    async record() {
+      usedAtAudit.push(used());
+      count();
+    },
+  });
+  const count = (): void => {
+    usedInTurns.push(used());
+    counting = setImmediate(count);
+  };
+  const answer = await get();
   clearImmediate(counting);
   const isHeld = (bytes: number): boolean => bytes > 4 * 2_400_000;
   expect(usedAtAudit.map(isHeld)).toEqual([true]);
@@ -49,4 +75,36 @@ test('the response of a large turn is audited and written in slices, within its 
   expect(usedInTurns.every(isHeld)).toBe(true);
   expect(used()).toBe(0);
   expect(answer).toHaveProperty('page');
+});
+
+test('a few of the clients that have waited for the same thing are answered per turn of the event loop', async () => {
+  const recorded = Promise.withResolvers<void>();
+  const clients = { reading: 40, now: 0, left: 40 };
+  const { get } = service({
+    calls: 0,
+    async record() {
+      clients.reading -= 1;
+      await recorded.promise;
+    },
+    onWrite() {
+      const until = performance.now() + 1;
+      while (performance.now() < until);
+    },
+  });
+  const answers = Array.from({ length: clients.left }, async () => {
+    await get();
+    clients.now += 1;
+    clients.left -= 1;
+  });
+  while (clients.reading > 0) await nextTurn();
+  recorded.resolve();
+  let most = 0;
+  while (clients.left > 0) {
+    clients.now = 0;
+    await nextTurn();
+    most = Math.max(most, clients.now);
+  }
+  await Promise.all(answers);
+  // The steps of one turn take two milliseconds.
+  expect(most).toBeLessThanOrEqual(3);
 });

@@ -17,6 +17,7 @@ import {
   compareKeys,
   keyOf,
   type AnyRow,
+  type KeyValues,
 } from '../../../../../shared/readModels/integrity/rowReader.ts';
 import {
   createRowSampler,
@@ -35,10 +36,13 @@ import {
   turnCompleted,
   turnStarted,
 } from '../../../../support/builders/events.ts';
+import { memoryFor } from '../../../../support/builders/memory.ts';
+import type { MemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
 import { recordHistory } from '../../../../support/builders/history.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 
+const MIB = 1_048_576;
 const TABLES = 11;
 const { keys } = memoryKeys();
 let log: StoredEvent[];
@@ -53,6 +57,11 @@ let isShown: boolean;
 let isAppending: boolean;
 let follows: boolean;
 let damaged: DamagedRows;
+let memory: MemoryLedger;
+/** The bytes that others hold of it. */
+let others: number;
+/** The bytes by which a row was larger than the memory that was reserved when it was read. */
+let unreserved: number;
 let damagedStreams: DamagedStreams;
 /** How many events each comparison with leaves had. */
 let compared: number[];
@@ -70,22 +79,29 @@ const leaves = {
     return events[0]?.stream.startsWith('session-') ? flaw : undefined;
   },
 } as LeafComparison;
+const reserved = (): number => memory.usage('sessionReads').used - others;
+const find = (table: string, key: KeyValues): AnyRow | undefined =>
+  of(table).find((row) => compareKeys(keyOf(table as SampledTable, row), key) === 0);
+const bytesOfRow = (row: AnyRow | undefined): number | undefined =>
+  row && Buffer.byteLength(JSON.stringify(row));
 const of = (table: string): AnyRow[] => rows.get(table as SampledTable) ?? [];
 const sampler = () =>
   createRowSampler({
     source: { store: { ...store, leaves }, damaged: damagedStreams },
     damaged,
+    memory,
     onReplaced: () => (replaced += 1),
     readModels: {
       currentGeneration: async () => generation,
-      listRows: async (table, after, limit) =>
+      listKeys: async (table, after, limit) =>
         of(table)
-          .filter((row) => !after || compareKeys(keyOf(table as SampledTable, row), after) > 0)
+          .map((row) => keyOf(table as SampledTable, row))
+          .filter((key) => !after || compareKeys(key, after) > 0)
           .slice(0, limit),
+      rowBytes: async (table, key) => bytesOfRow(find(table, key)),
       async findRow(table, key) {
-        const row = of(table).find(
-          (each) => compareKeys(keyOf(table as SampledTable, each), key) === 0,
-        );
+        const row = find(table, key);
+        unreserved = Math.max(unreserved, bytesOfRow(row)! - reserved());
         if (isAppending) log.push(record({ stream: 'agent-agent_1' }, agentUpdated()));
         return row;
       },
@@ -112,6 +128,8 @@ beforeEach(async () => {
   [generation, replaced, isShown] = [1, 0, true];
   [isAppending, follows] = [false, false];
   indexed = null;
+  memory = memoryFor('sessionReads', 256 * MIB);
+  [unreserved, others] = [-Infinity, 0];
   damaged = createDamagedRows(() => undefined);
   damagedStreams = createDamagedStreams(() => undefined);
   flaw = undefined;
@@ -336,4 +354,52 @@ test('names no row of a long stream that matches', async () => {
   rows.set('turns', of('turns').slice(-2));
   await untilDamaged(1, 60);
   expect(damaged.count()).toBe(0);
+});
+
+test('reserves memory for the rows that it holds, and for what it reads of a stream', async () => {
+  await longSession(20, ' '.repeat(500_000));
+  const { sample } = sampler();
+  const held = new Set<number>();
+  for (let step = 0; step < 200; step += 1) {
+    await sample();
+    held.add(reserved());
+  }
+  expect(unreserved).toBeLessThan(-4 * MIB);
+  // Between steps, that of a row whose comparison continues.
+  expect(Math.max(...held)).toBeGreaterThan(4 * 500_000);
+  expect(Math.max(...held)).toBeLessThan(4 * 510_000);
+  expect(held).toContain(0);
+});
+
+test('reads no row without memory, and goes on when there is some', async () => {
+  rows.set(
+    'agents',
+    of('agents').map((row) => ({ ...row, model: 'another' })),
+  );
+  const request = { purpose: 'sessionReads', bytes: 128 * MIB } as const;
+  const permits = ['a', 'b'].map((account_id) => memory.forceReserve({ ...request, account_id }));
+  const same = sampler();
+  for (let step = 0; step < 3 * TABLES; step += 1)
+    await expect(same.sample()).rejects.toMatchObject({ code: 'overloaded' });
+  expect([unreserved, damaged.count()]).toEqual([-Infinity, 0]);
+  permits.forEach(({ release }) => release());
+  await round(same);
+  expect(damaged.count()).toBe(9);
+});
+
+test('passes over a row that lacks memory, without calling it repaired', async () => {
+  rows.set(
+    'turns',
+    of('turns').map((row) => ({ ...row, output: 'x'.repeat(3 * MIB) })),
+  );
+  const same = sampler();
+  await round(same);
+  expect(damaged.list()).toMatchObject([{ table: 'turns', column: 'output' }]);
+  others = 245 * MIB;
+  memory.forceReserve({ account_id: 'a', purpose: 'sessionReads', bytes: others });
+  unreserved = -Infinity;
+  for (let step = 0; step < 3 * TABLES; step += 1) await same.sample().catch(() => undefined);
+  expect(unreserved).toBeLessThan(-4 * MIB);
+  expect(unreserved).toBeGreaterThan(-Infinity);
+  expect(damaged.count()).toBe(1);
 });

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { setImmediate } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import {
   readHoldingMemory,
   readWithinGrowingMemory,
@@ -77,6 +77,28 @@ test('a read that waits for its first bytes begins once, when it has them', asyn
   expect(attempts).toBe(0);
   release();
   expect([await reading, attempts, used()]).toEqual([MIB, 1, 0]);
+});
+
+test('all waits of a read end at one deadline', async () => {
+  jest.useFakeTimers();
+  try {
+    const { used, hold, read } = memory();
+    const release = hold(3.5 * MIB);
+    let outcome: unknown = 'waits';
+    read(async (grow) => {
+      hold(3.5 * MIB);
+      grow(2 * MIB);
+    }, MIB).catch((error: unknown) => (outcome = error));
+    await jest.advanceTimersByTimeAsync(40_000);
+    release();
+    await jest.advanceTimersByTimeAsync(19_999);
+    expect(outcome).toBe('waits');
+    await jest.advanceTimersByTimeAsync(1);
+    expect(outcome).toMatchObject({ code: 'rate_limited' });
+    expect(used()).toBe(3.5 * MIB);
+  } finally {
+    jest.useRealTimers();
+  }
 });
 
 test('a result holds the memory that it needs until it is released', async () => {
