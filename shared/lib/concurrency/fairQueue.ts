@@ -27,9 +27,12 @@ export function createFairQueue<Entry>(): FairQueue<Entry> {
       if (account_id === undefined || !queue) return undefined;
       size -= 1;
       const entry = queue.shift();
-      // An account that is set again moves behind all others.
-      queues.delete(account_id);
-      if (queue.length > 0) queues.set(account_id, queue);
+      if (queue.length === 0) queues.delete(account_id);
+      else if (queues.size > 1) {
+        // An account that is set again moves behind all others.
+        queues.delete(account_id);
+        queues.set(account_id, queue);
+      }
       return entry;
     },
   };
