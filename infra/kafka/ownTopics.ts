@@ -117,6 +117,27 @@ export function createOwnTopics(
       )
       .find((sentence) => sentence !== undefined);
 
+  /**
+   * Describes the topics again, several times at most, while they seem to lack messages of the records:
+   * a relay may have published after the topics were described.
+   */
+  async function describeUntilWhole(
+    described: ReadonlyMap<string, Topic>,
+    records: CheckpointRecords,
+  ): Promise<ReadonlyMap<string, Topic>> {
+    let topics = described;
+    for (let checks = 1; checks < LOSS_CHECKS && describeLoss(topics, records); checks += 1) {
+      await sleep(backoffMs(LOSS_PAUSES, checks - 1));
+      topics = await describeAll();
+    }
+    return topics;
+  }
+
+  function requireExisting(existing: Pick<ReadonlySet<string>, 'has'>): void {
+    const goneTopic = names.find((name) => !existing.has(name));
+    if (goneTopic !== undefined) throw unavailable(`The topic ${goneTopic} is gone.`);
+  }
+
   return {
     /**
      * A sentence about published messages that are gone. Throws `configuration_invalid` when the
@@ -134,15 +155,10 @@ export function createOwnTopics(
         !records.has(keys.takenOver)
       )
         return `The checkpoint topic ${checkpoints} ${topics.has(checkpoints) ? 'holds no checkpoint of this relay' : 'does not exist'}, although the topic ${nonEmptyTopic} holds messages.`;
-      // An active relay may have published between the two reads. The topics are described again
-      // instead of after the records, because the check above needs this order.
-      let sentence = describeLoss(topics, records);
-      for (let checks = 1; sentence !== undefined && checks < LOSS_CHECKS; checks += 1) {
-        await sleep(backoffMs(LOSS_PAUSES, checks - 1));
-        knownTopics = await describeAll();
-        sentence = describeLoss(knownTopics, records);
-      }
-      return sentence;
+      // The topics are described again instead of after the records, because the check above needs
+      // this order.
+      knownTopics = await describeUntilWhole(topics, records);
+      return describeLoss(knownTopics, records);
     },
     /** Creates missing topics. Existing ones are left as the operator made them. */
     async create(): Promise<ReadonlyMap<string, Topic>> {
@@ -159,13 +175,23 @@ export function createOwnTopics(
       checkedAt = performance.now();
       return topics;
     },
+    /**
+     * The topics after a take-over, which fences the previous relay: with all messages of the records,
+     * unless they were lost. Throws `publisher_unavailable` when a topic is gone.
+     */
+    async refresh(
+      described: ReadonlyMap<string, Topic>,
+      records: CheckpointRecords,
+    ): Promise<ReadonlyMap<string, Topic>> {
+      const topics = await describeUntilWhole(described, records);
+      requireExisting(topics);
+      return topics;
+    },
     /** Throws `publisher_unavailable` when a topic is gone. Checks at most once a second. */
     async requireAll(): Promise<void> {
       if (performance.now() - checkedAt < CHECK_INTERVAL_MS) return;
       checkedAt = performance.now();
-      const existing = new Set(await kafkaCall(() => withAdmin(kafka, listTopics)));
-      const goneTopic = names.find((name) => !existing.has(name));
-      if (goneTopic !== undefined) throw unavailable(`The topic ${goneTopic} is gone.`);
+      requireExisting(new Set(await kafkaCall(() => withAdmin(kafka, listTopics))));
     },
   };
 }

@@ -53,8 +53,16 @@ interface Prepared {
   options: KafkaPublisherOptions;
   producer: TransactionalProducer;
   notes: CheckpointRecordReader;
-  /** All topics that are written to. */
+  /** All topics that are written to, as described before the take-over. */
   topics: ReadonlyMap<string, Topic>;
+  /**
+   * Describes topics again that seem to lack messages of the records. Throws `publisher_unavailable`
+   * when a topic is gone.
+   */
+  refreshTopics: (
+    topics: ReadonlyMap<string, Topic>,
+    records: CheckpointRecords,
+  ) => Promise<ReadonlyMap<string, Topic>>;
   /** Throws `publisher_unavailable` when a topic is gone. */
   requireTopics: () => Promise<void>;
 }
@@ -161,5 +169,7 @@ export async function startProducerSession(prepared: Prepared): Promise<Publicat
     transactionalId,
   });
   if (records.get(token.key)?.value !== token.value) throw fencedError();
-  return createPublishingSession(prepared, records);
+  // Otherwise messages that the predecessor published since would count as lost.
+  const topics = await prepared.refreshTopics(prepared.topics, records);
+  return createPublishingSession({ ...prepared, topics }, records);
 }

@@ -44,13 +44,14 @@ export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
       const topics = await ownTopics.create();
       const producer = await openProducer();
       try {
-        const { requireAll: requireTopics } = ownTopics;
+        const { requireAll: requireTopics, refresh: refreshTopics } = ownTopics;
         return await startProducerSession({
           kafka,
           options,
           producer,
           notes,
           topics,
+          refreshTopics,
           requireTopics,
         });
       } catch (error) {

@@ -5,7 +5,8 @@ import {
   TurnlogError,
 } from '../../../shared/lib/errors/turnlogError.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import { registerResource } from '../../../shared/lib/concurrency/resources.ts';
+import { createPermitPool, type Permit } from '../../../shared/lib/concurrency/capacity.ts';
+import { createFairQueue } from '../../../shared/lib/concurrency/fairQueue.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { logReplacedError, storeClosedError } from './errors.ts';
 import { describeFileChange, type LogFiles } from './fileIdentity.ts';
@@ -19,12 +20,15 @@ interface Pending {
   reject: (error: TurnlogError) => void;
 }
 
+/** The size of an append, and the account whose events they are: a stream has events of one account. */
+interface AppendShare {
+  account_id: string;
+  bytes: number;
+}
+
 interface WriterThread {
-  /**
-   * Resolves once the append is durable. `bytes` is its size. Rejects with the errors of
-   * EventStore.append.
-   */
-  append(append: Append, bytes: number): Promise<AppendedEvents>;
+  /** Resolves once the append is durable. Rejects with the errors of EventStore.append. */
+  append(append: Append, share: AppendShare): Promise<AppendedEvents>;
   /** Resolves after all accepted appends were answered and the thread has ended. */
   close(): Promise<void>;
 }
@@ -87,7 +91,8 @@ function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
 }
 
 /**
- * Runs the writer of a log in a separate thread. If the thread dies, the next append starts another
+ * Runs the writer of a log in a separate thread. Accounts take turns, each with its own appends in
+ * order, and have shares of the bytes that may wait. If the thread dies, the next append starts another
  * one, provided that the files are unchanged. While threads end before they answer, as when the file
  * can't be opened, appends are refused during increasing pauses.
  */
@@ -97,21 +102,17 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
    * Appends that are not sent yet. In the writer thread each append takes memory twice more: as the
    * message, and deserialized.
    */
-  const outbox: Pending[] = [];
-  let pendingBytes = 0;
+  const outbox = createFairQueue<Pending>();
+  const pendingAppends = createPermitPool('pending_appends', {
+    permits: Infinity,
+    bytes: LIMITS.store.pendingBytes,
+  });
   let sentBytes = 0;
-  let rejected = 0;
   let closing: Promise<void> | undefined;
   const pauses = createBackoff(RESTART_PAUSES);
   let hasAnswered = false;
   /** The end of the last thread, and the time before which no other one is started. */
   let ended: { failure: TurnlogError; until: number } | undefined;
-  registerResource('pending_appends', {
-    usage: () => ({
-      bytes: { limit: LIMITS.store.pendingBytes, used: pendingBytes },
-      rejected: { account: 0, process: rejected },
-    }),
-  });
 
   const running = () =>
     (worker ??= startWorker(
@@ -129,55 +130,54 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
           ended = { failure, until: performance.now() + pauseMs };
           hasAnswered = false;
           sentBytes = 0;
-          for (const pending of outbox.splice(0)) pending.reject(failure);
+          for (let next = outbox.shift(); next; next = outbox.shift()) next.reject(failure);
         },
       },
     ));
 
   /**
-   * The number of queued appends that may be sent now. An append larger than the limit is sent
-   * alone.
+   * Sends queued appends while the thread has at most so many bytes. An append larger than that is
+   * sent alone.
    */
-  function sendableCount(): number {
-    let bytes = sentBytes;
-    const firstExcess = outbox.findIndex((pending) => {
-      const fits = bytes === 0 || bytes + pending.bytes <= LIMITS.store.writingBytes;
-      bytes += pending.bytes;
-      return !fits;
-    });
-    return firstExcess < 0 ? outbox.length : firstExcess;
+  function flush(writingBytes: number = LIMITS.store.writingBytes): void {
+    const batch: Pending[] = [];
+    for (let next = outbox.peek(); next; next = outbox.peek()) {
+      if (sentBytes > 0 && sentBytes + next.bytes > writingBytes) break;
+      sentBytes += next.bytes;
+      batch.push(next);
+      outbox.shift();
+    }
+    if (batch.length > 0) running().send(batch);
   }
 
-  function flush(count = sendableCount()): void {
-    const batch = outbox.splice(0, count);
-    if (batch.length === 0) return;
-    sentBytes += sizeOf(batch);
-    running().send(batch);
+  function admit(share: AppendShare): Permit {
+    try {
+      return pendingAppends.acquire(share);
+    } catch (error) {
+      throw storeUnavailableError('Too much is waiting to be written to the event log.', error);
+    }
   }
 
-  async function append(request: Append, bytes: number): Promise<AppendedEvents> {
+  async function append(request: Append, share: AppendShare): Promise<AppendedEvents> {
     if (closing) throw storeClosedError();
     const change = worker ? undefined : describeFileChange(files);
     if (change !== undefined) throw logReplacedError(change);
     if (!worker && ended && performance.now() < ended.until) throw ended.failure;
-    if (pendingBytes + bytes > LIMITS.store.pendingBytes) {
-      rejected += 1;
-      throw storeUnavailableError('Too much is waiting to be written to the event log.');
-    }
-    pendingBytes += bytes;
+    const { account_id, bytes } = share;
+    const permit = admit(share);
     try {
       return await new Promise<AppendedEvents>((resolve, reject) => {
         // All appends of one event loop turn share one message, and therefore one commit.
-        if (outbox.length === 0) setImmediate(() => flush());
-        outbox.push({ append: request, bytes, resolve, reject });
+        if (outbox.size() === 0) setImmediate(() => flush());
+        outbox.push(account_id, { append: request, bytes, resolve, reject });
       });
     } finally {
-      pendingBytes -= bytes;
+      permit.release();
     }
   }
 
   async function close(): Promise<void> {
-    flush(outbox.length);
+    flush(Infinity);
     worker?.close();
     await worker?.ended;
   }

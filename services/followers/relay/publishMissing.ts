@@ -51,7 +51,8 @@ async function followToEnd(
 /**
  * Sends heartbeats while the work makes progress, so that no other relay takes over. The first
  * heartbeat that fails aborts the work's signal, because a fenced relay must not go on. Rejects with
- * the error of that heartbeat, even if the work fails as well.
+ * the error of that heartbeat, even if the work fails before it. Settles after the last heartbeat,
+ * whose transaction must not overlap with the next one.
  */
 async function withHeartbeats<Result>(
   publication: Publication,
@@ -59,22 +60,22 @@ async function withHeartbeats<Result>(
   work: (onProgress: () => void, signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   const failed = new AbortController();
-  let beat: Promise<void> = Promise.resolve();
+  let beat: Promise<void> | undefined;
   let hasProgress = true;
   const timer = setInterval(() => {
-    if (!hasProgress) return;
+    if (!hasProgress || beat || failed.signal.aborted) return;
     hasProgress = false;
-    beat = beat
-      .then(() => (failed.signal.aborted ? undefined : publication.beat()))
-      .catch((error: unknown) => failed.abort(error));
+    beat = publication
+      .beat()
+      .catch((error: unknown) => failed.abort(error))
+      .finally(() => (beat = undefined));
   }, takeOverMs / 3);
   try {
     const onProgress = (): void => void (hasProgress = true);
-    const result = await work(onProgress, AbortSignal.any([signal, failed.signal]));
-    await beat;
-    return result;
+    return await work(onProgress, AbortSignal.any([signal, failed.signal]));
   } finally {
     clearInterval(timer);
+    await beat;
     failed.signal.throwIfAborted();
   }
 }

@@ -1,4 +1,5 @@
 import { resumeTask } from './eventLoopWatchdog.ts';
+import { createFairQueue } from './fairQueue.ts';
 import { registerResource } from './resources.ts';
 
 /** The approximate amount of text processed between two yields. */
@@ -7,14 +8,9 @@ export const SLICE_BYTES = 64 * 1_024;
 /** The time of work after which `createPause` yields by default, in milliseconds. */
 const SLICE_MS = 5;
 
-/** Waiting tasks by account; the account whose turn it is comes first. */
-const waiting = new Map<string, (() => void)[]>();
+const waiting = createFairQueue<() => void>();
 let isRunning = false;
-registerResource('event_loop_slices', {
-  usage: () => ({
-    waiting: [...waiting.values()].reduce((total, queue) => total + queue.length, 0),
-  }),
-});
+registerResource('event_loop_slices', { usage: () => ({ waiting: waiting.size() }) });
 
 /**
  * Event loop turns between two tasks. A small request takes several; they are almost free while
@@ -22,19 +18,9 @@ registerResource('event_loop_slices', {
  */
 const LOOP_TURNS_BETWEEN = 4;
 
-function takeNext(): (() => void) | undefined {
-  for (const [accountId, queue] of waiting) {
-    const next = queue.shift();
-    waiting.delete(accountId);
-    if (queue.length > 0) waiting.set(accountId, queue);
-    return next;
-  }
-  return undefined;
-}
-
 function runNext(turnsLeft: number): void {
   if (turnsLeft > 0) return void setImmediate(runNext, turnsLeft - 1);
-  const next = takeNext();
+  const next = waiting.shift();
   isRunning = next !== undefined;
   if (!next) return;
   next();
@@ -49,9 +35,7 @@ function runNext(turnsLeft: number): void {
  */
 export async function yieldToEventLoop(accountId: string): Promise<void> {
   await new Promise<void>((resolve) => {
-    const queue = waiting.get(accountId);
-    if (queue) queue.push(resolve);
-    else waiting.set(accountId, [resolve]);
+    waiting.push(accountId, resolve);
     if (isRunning) return;
     isRunning = true;
     setImmediate(runNext, 0);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { mkdir, readFile, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setTimeout } from 'node:timers/promises';
+import { setImmediate, setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { eventLogFile, openForWriting } from '../../../infra/sqlite/eventStore/database.ts';
 import { startWriterThread } from '../../../infra/sqlite/eventStore/writerThread.ts';
@@ -32,6 +32,8 @@ function commitsIn(wal: Buffer): number {
 
 /** More than the pause after the first thread that could not open the log. */
 const RESTART_PAUSE_MS = 150;
+
+const account_id = 'acct_1';
 
 describe('writing to the SQLite event store', () => {
   let fixture: Awaited<ReturnType<typeof sqliteEventStoreFixture>>;
@@ -85,23 +87,46 @@ describe('writing to the SQLite event store', () => {
     expect(await readAll(store, stream)).toHaveLength(2);
   });
 
-  test('refuses more than fits in memory while the disk is behind, and takes it later', async () => {
+  test('refuses more than the share of an account while the disk is behind, and takes it later', async () => {
     const store = fixture.store();
     const other = openForWriting(eventLogFile(fixture.folder));
     other.exec('BEGIN IMMEDIATE');
-    const megabyte = JSON.stringify('x'.repeat(1_000_000));
-    const appends = Array.from({ length: 80 }, () =>
-      store.append(newStream(), 'no_stream', [{ ...newEvent(), data: megabyte }]),
-    );
+    const data = JSON.stringify('x'.repeat(1_000_000));
+    const appendLarge = () => store.append(newStream(), 'no_stream', [{ ...newEvent(), data }]);
+    const appends = Array.from({ length: 40 }, appendLarge);
     const refused = await Promise.race(appends).catch((error: unknown) => error);
     expect(isTurnlogError(refused, 'store_unavailable')).toBe(true);
+    const metadata = JSON.stringify({ account_id: 'acct_2' });
+    const ofAnother = store.append(newStream(), 'no_stream', [{ ...newEvent(), data, metadata }]);
     other.exec('ROLLBACK');
     other.close();
     const statuses = (await Promise.allSettled(appends)).map((outcome) => outcome.status);
-    expect(statuses.filter((status) => status === 'fulfilled')).toHaveLength(67);
-    await expect(store.append(newStream(), 'no_stream', newEvents(1))).resolves.toMatchObject({
-      revision: 0,
+    expect(statuses.filter((status) => status === 'fulfilled')).toHaveLength(33);
+    await expect(ofAnother).resolves.toMatchObject({ revision: 0 });
+    await expect(appendLarge()).resolves.toMatchObject({ revision: 0 });
+  });
+
+  test('writes an append in the commit after next at the latest, whatever other accounts have queued', async () => {
+    const bytes = LIMITS.store.writingBytes / 4;
+    const writer = startWriterThread(eventLogFile(fixture.folder), []);
+    const request = () => ({
+      stream: newStream(),
+      expected: 'no_stream' as const,
+      events: newEvents(1),
     });
+    const queued = Array.from({ length: 40 }, () =>
+      writer.append(request(), { account_id: 'busy', bytes }),
+    );
+    await setImmediate();
+    for (let before = 0, appended = 0; appended < 3; appended += 1) {
+      const { position } = await writer.append(request(), { account_id: 'other', bytes: 100 });
+      // Four may be in the thread, and three precede it in the next message.
+      expect(position - before).toBeLessThanOrEqual(8);
+      before = position;
+    }
+    await writer.close();
+    const positions = (await Promise.all(queued)).map(({ position }) => position);
+    expect(positions).toEqual(positions.toSorted((a, b) => a - b));
   });
 
   test('hands the thread that writes only so much at a time, in order, and what waits before the end', async () => {
@@ -113,7 +138,7 @@ describe('writing to the SQLite event store', () => {
     const appends = Array.from({ length: 12 }, (_, index) =>
       writer.append(
         { stream, expected: index === 0 ? 'no_stream' : index - 1, events: [large()] },
-        size,
+        { account_id, bytes: size },
       ),
     );
     for (const appended of appends) void appended.then(() => (written += 1));
@@ -121,7 +146,10 @@ describe('writing to the SQLite event store', () => {
     // What else came with the same answer of the thread is known within the same turn.
     for (let turn = 0; turn < 20; turn += 1) await Promise.resolve();
     expect(written).toBe(4);
-    const further = writer.append({ stream, expected: 11, events: [large()] }, 5 * size);
+    const further = writer.append(
+      { stream, expected: 11, events: [large()] },
+      { account_id, bytes: 5 * size },
+    );
     await writer.close();
     expect((await Promise.all([...appends, further])).map(({ revision }) => revision)).toEqual(
       Array.from({ length: 13 }, (_, index) => index),
@@ -135,14 +163,17 @@ describe('writing to the SQLite event store', () => {
     const attempts = Array.from({ length: 3 }, () =>
       writer.append(
         { stream: newStream(), expected: 'no_stream', events: newEvents(1) },
-        writingBytes,
+        { account_id, bytes: writingBytes },
       ),
     );
     await Promise.all(attempts.map((attempt) => refusedWith('store_unavailable', attempt)));
     await mkdir(folder);
     await setTimeout(RESTART_PAUSE_MS);
     const later = { stream: newStream(), expected: 'no_stream' as const, events: newEvents(1) };
-    expect(await writer.append(later, writingBytes)).toEqual({ revision: 0, position: 1 });
+    expect(await writer.append(later, { account_id, bytes: writingBytes })).toEqual({
+      revision: 0,
+      position: 1,
+    });
     await writer.close();
   });
 
@@ -150,7 +181,10 @@ describe('writing to the SQLite event store', () => {
     const folder = join(fixture.folder, 'not-there-yet');
     const writer = startWriterThread(eventLogFile(folder), []);
     const attempt = () =>
-      writer.append({ stream: newStream(), expected: 'no_stream', events: newEvents(1) }, 100);
+      writer.append(
+        { stream: newStream(), expected: 'no_stream', events: newEvents(1) },
+        { account_id, bytes: 100 },
+      );
     await Promise.all([
       refusedWith('store_unavailable', attempt()),
       refusedWith('store_unavailable', attempt()),
@@ -177,7 +211,10 @@ describe('writing to the SQLite event store', () => {
     const killThread = () => (post.mock.contexts.at(-1) as Worker).terminate();
     const writer = startWriterThread(eventLogFile(folder), []);
     const attempt = () =>
-      writer.append({ stream: newStream(), expected: 'no_stream', events: newEvents(1) }, 100);
+      writer.append(
+        { stream: newStream(), expected: 'no_stream', events: newEvents(1) },
+        { account_id, bytes: 100 },
+      );
     await refusedWith('store_unavailable', attempt());
     await mkdir(folder);
     await setTimeout(RESTART_PAUSE_MS);

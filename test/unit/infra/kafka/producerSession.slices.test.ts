@@ -40,6 +40,7 @@ test('a large batch leaves the event loop to others, and is one commit in order'
       close: async () => undefined,
     },
     topics: new Map(Object.values(options.topics).map((name) => [name, topic])),
+    refreshTopics: async (described) => described,
     requireTopics: async () => undefined,
   });
   const { checkpoint } = reached(lastPosition());

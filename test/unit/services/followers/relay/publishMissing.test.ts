@@ -154,4 +154,24 @@ describe('a relay that is fenced while it compares', () => {
     });
     await expect(comparing).rejects.toMatchObject({ code: 'publisher_fenced' });
   });
+
+  test.each(['fails', 'succeeds'])(
+    'reports that it was fenced by a heartbeat that is in flight when the reading %s',
+    async (outcome) => {
+      const heartbeat = Promise.withResolvers<void>();
+      const comparing = missing([], {
+        async beat() {
+          heartbeat.resolve();
+          await sleep(60);
+          await fenced();
+        },
+        async visitPublished(visit) {
+          visit('an event of another log');
+          await heartbeat.promise;
+          if (outcome === 'fails') throw publisherError('publisher_unavailable');
+        },
+      });
+      await expect(comparing).rejects.toMatchObject({ code: 'publisher_fenced' });
+    },
+  );
 });
