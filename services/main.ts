@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { flushCompileCache } from 'node:module';
+import { applyThreadHeapLimits } from '../shared/lib/concurrency/workerClient.ts';
 import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
 import { startService } from './compose/service.ts';
@@ -12,6 +13,7 @@ import { warnOfOptions } from './process/warnOfOptions.ts';
 
 async function serveUntil(stop: AbortController, args: readonly string[]): Promise<void> {
   const { signal } = stop;
+  applyThreadHeapLimits();
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
   stopOnDefect({ stop, logger });

@@ -33,11 +33,16 @@ function eventsText(events: readonly StoredEvent[]): string {
   return text.slice(0, -1);
 }
 
+/** Heap of the thread, in all and for young objects. */
+const HEAP_MB = 256;
+const YOUNG_MB = 24;
+
 /** Starts a Worker that handles requests in their order. */
 function startWorker(workerData: TreeCheckData) {
   const worker = new Worker(new URL('./treeCheckWorker.ts', import.meta.url), {
     workerData,
     name: 'tree-check',
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
   const pending: PromiseWithResolvers<Answer>[] = [];
   let exitError: TurnlogError | undefined;

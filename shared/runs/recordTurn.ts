@@ -65,7 +65,7 @@ async function resolveAppendConflict(
   // The run has memory already, and continues without its client.
   const { store, damaged } = source;
   const news = await readPage({ store, damaged }, sessionStream(run.request.session_id), page);
-  const own = news.find(({ recorded }) => events.some(({ id }) => id === recorded.id));
+  const own = news.findLast(({ recorded }) => events.some(({ id }) => id === recorded.id));
   if (news.some(({ event }) => event.type === 'session.erased.v1'))
     throw sessionErasedError(conflict);
   const end = findEventEndingTurn(run, news);
@@ -105,21 +105,21 @@ async function appendOnce(
 }
 
 /**
- * Records an event of a run exactly once, and advances the run's head. While the store is
+ * Records events of a run exactly once, in one append, and advances the run's head. While the store is
  * unavailable, retries for `patienceMs`. An append with an unknown outcome may have been written,
  * which the next attempt detects. Conflicts with other writers are always retried for some seconds.
  * A run may take long and wait often: each recorded event lets its request wait for the whole limit
  * again.
  */
-export async function recordTurnEvent(
+export async function recordTurnEvents(
   context: RecordTurnContext,
   run: OpenRun,
-  command: SessionCommand,
+  commands: readonly SessionCommand[],
   patienceMs = 0,
 ): Promise<Position> {
   const { actor, session_id } = run.request;
   const author = { ...actor, causation_id: run.causation_id };
-  const events = session.decide(command, run.state);
+  const events = commands.flatMap((command) => session.decide(command, run.state));
   const prepared = await prepareEvents(context, author, run.head, events);
   const startedAt = performance.now();
   const retryUntil = startedAt + waitLimitMs(patienceMs);
@@ -166,7 +166,7 @@ export async function recordTurnEnd(
 ): Promise<Position> {
   const { session_id } = run.request;
   try {
-    return await recordTurnEvent(context, run, command, RETRY_LIMIT_MS);
+    return await recordTurnEvents(context, run, [command], RETRY_LIMIT_MS);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await toDamageError(context, sessionStream(session_id), error, '/session_id');

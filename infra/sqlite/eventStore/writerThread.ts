@@ -47,6 +47,8 @@ interface Listener {
   onEnd: (failure: TurnlogError) => void;
 }
 
+/** Heap of the thread. On close, it receives all pending appends at once. */
+const HEAP_MB = 256;
 /** Heap of the thread for young objects. The default takes several times as much. */
 const YOUNG_MB = 8;
 
@@ -61,7 +63,7 @@ function startWorker(workerData: WriterData, { onAnswered, onEnd }: Listener) {
   const worker = new Worker(new URL('./writerWorker.ts', import.meta.url), {
     workerData,
     name: 'event-store-writer',
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_MB },
+    resourceLimits: { maxOldGenerationSizeMb: HEAP_MB, maxYoungGenerationSizeMb: YOUNG_MB },
   });
   const sent: Pending[] = [];
   let cause: unknown;

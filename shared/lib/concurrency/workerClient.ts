@@ -1,4 +1,5 @@
 import type { EventEmitter } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
 import { createFairLanes, type LanePermit } from './fairLanes.ts';
 import { resolvesWithin } from '../time/resolvesWithin.ts';
 import type { TimedAnswer } from '../time/processorTime.ts';
@@ -66,6 +67,18 @@ const endOf = (failure: NodeJS.ErrnoException | undefined): Error =>
   failure === undefined || failure.code === 'ERR_WORKER_OUT_OF_MEMORY'
     ? new WorkerTimeout('The thread has ended.', { cause: failure })
     : failure;
+
+/** Each of these replaces the `resourceLimits` of all threads that start while it is set. */
+const OVERRIDING_FLAGS = ['--max-old-space-size', '--max-semi-space-size', '--max-heap-size'];
+
+/**
+ * Makes the heap limits of threads effective. Where the process was started with a limit of its own
+ * heap, V8 ignores the limits of threads, and each of them may use as much. Call this before the first
+ * thread starts; V8 has read the flags for the heap of this thread, which keeps its limit.
+ */
+export function applyThreadHeapLimits(): void {
+  for (const flag of OVERRIDING_FLAGS) setFlagsFromString(`${flag}=0`);
+}
 
 /** The next message. Rejects with WorkerTimeout after too long, and when the thread ends. */
 async function answerOf(worker: Thread, withinMs: number): Promise<unknown> {

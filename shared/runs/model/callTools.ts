@@ -2,12 +2,13 @@ import { addAbortListener } from 'node:events';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ToolCalledData } from '../../sessions/events.ts';
 import { LIMITS } from '../../limits.ts';
+import { MIB } from '../../lib/units.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
-import { recordTurnEvent, type RecordTurnContext } from '../recordTurn.ts';
+import { recordTurnEvents, type RecordTurnContext } from '../recordTurn.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
 /** Limits the tool calls of a turn, so that the turn remains readable. */
@@ -70,8 +71,10 @@ interface PendingCall {
 }
 
 /**
- * Makes the tool calls of an answer concurrently, and records them in the model's order. Ended
- * calls are always recorded. Calls still pending at an interruption are abandoned.
+ * Makes the tool calls of an answer concurrently, and records them in the model's order. Calls that
+ * have ended meanwhile are recorded together: the read models rewrite the row of the turn, with all of its
+ * texts, after each append. Ended calls are always recorded. Calls still pending at an interruption are
+ * abandoned.
  */
 export async function callTools(
   context: ToolCallContext,
@@ -97,31 +100,47 @@ export async function callTools(
     pending.push(startCall(context, { run, round }, call, stop.signal));
   }
 
-  async function record(called: ToolCallRecord): Promise<void> {
+  /** Records the first of these calls, as many as fit in one append, and returns them. */
+  async function recordFirst(ended: readonly ToolCallRecord[]): Promise<readonly ToolCallRecord[]> {
     recording = true;
-    const toolCall = { ...called, ...(recorded === 0 && textsBeside(answer)), round };
-    const position = await recordTurnEvent(context, run, {
-      type: 'record_tool_call',
-      run: run.state,
-      call: toolCall,
-    });
-    // A client that a stream names the call to may read the session next.
+    const toolCalls = fittingAppend(
+      ended.map((call, index) => ({
+        ...call,
+        ...(recorded + index === 0 && textsBeside(answer)),
+        round,
+      })),
+    );
+    const position = await recordTurnEvents(
+      context,
+      run,
+      toolCalls.map((call) => ({ type: 'record_tool_call', run: run.state, call })),
+    );
+    // A client that a stream names the calls to may read the session next.
     context.readModels.showLater?.(position);
-    recorded += 1;
+    recorded += toolCalls.length;
     recording = false;
-    run.turn.tool_calls.push(toolCall);
-    run.publisher.publishToolCall(toolCall);
-    if (toolCall.replayed === 'missing' && run.request.replay?.failsOnMissingCall)
-      throw toolNotRecordedError(toolCall.tool);
+    for (const toolCall of toolCalls) {
+      run.turn.tool_calls.push(toolCall);
+      run.publisher.publishToolCall(toolCall);
+    }
+    const missing = toolCalls.find(({ replayed }) => replayed === 'missing');
+    if (missing && run.request.replay?.failsOnMissingCall) throw toolNotRecordedError(missing.tool);
+    return toolCalls;
+  }
+
+  /** The calls that have ended, up to the first one that has not. */
+  function endedCalls(): ToolCallRecord[] {
+    const unrecorded = pending.slice(recorded).map(({ settled }) => settled);
+    const end = unrecorded.indexOf(undefined);
+    return unrecorded.slice(0, end < 0 ? unrecorded.length : end).flatMap((call) => call ?? []);
   }
 
   try {
-    for (const index of calls.keys()) {
-      while (pending.length < Math.min(calls.length, index + LIMITS.run.parallelToolCalls))
+    while (recorded < calls.length) {
+      while (pending.length < Math.min(calls.length, recorded + LIMITS.run.parallelToolCalls))
         await start(calls[pending.length]!);
-      const called = await pending[index]!.result;
-      await record(called);
-      allowance.countBytes(called.result);
+      await pending[recorded]!.result;
+      for (const { result } of await recordFirst(endedCalls())) allowance.countBytes(result);
     }
   } catch (error) {
     stop.abort(error);
@@ -130,7 +149,7 @@ export async function callTools(
       : pending.slice(recorded).flatMap(({ settled }) => settled ?? []);
     // The run fails with the first error. Recording its end will show whether the log is
     // unavailable.
-    await recordEach(unrecorded, record).catch(() => undefined);
+    await recordAll(unrecorded, recordFirst).catch(() => undefined);
     throw error;
   } finally {
     listening[Symbol.dispose]();
@@ -143,11 +162,31 @@ const textsBeside = ({ content, reasoning }: ChatAnswer) => ({
   ...(reasoning && { reasoning }),
 });
 
-async function recordEach(
+/** UTF-8 bytes of the texts of an append of several calls. Encrypted, they take a third more. */
+const APPEND_BYTES = MIB / 2;
+
+const bytesOf = (call: object): number =>
+  Object.values(call).reduce<number>(
+    (sum, value: unknown) => sum + (typeof value === 'string' ? Buffer.byteLength(value) : 0),
+    0,
+  );
+
+/** The first of these calls, at least one, whose texts together fit in an append. */
+function fittingAppend<Call extends object>(calls: readonly Call[]): readonly Call[] {
+  let bytes = 0;
+  const end = calls.findIndex((call, index) => {
+    bytes += bytesOf(call);
+    return index > 0 && bytes > APPEND_BYTES;
+  });
+  return end < 0 ? calls : calls.slice(0, end);
+}
+
+async function recordAll(
   calls: readonly ToolCallRecord[],
-  record: (call: ToolCallRecord) => Promise<void>,
+  recordFirst: (calls: readonly ToolCallRecord[]) => Promise<readonly unknown[]>,
 ): Promise<void> {
-  for (const call of calls) await record(call);
+  let left = calls;
+  while (left.length > 0) left = left.slice((await recordFirst(left)).length);
 }
 
 type CallPlace = Pick<Round, 'run' | 'round'>;

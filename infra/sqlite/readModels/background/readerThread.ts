@@ -20,6 +20,8 @@ export interface ReaderThread extends AsyncDisposable {
 }
 
 const { answerMs, waitMs, heapMb } = LIMITS.sessionList;
+/** Heap of a thread for young objects. The default takes several times as much. */
+const YOUNG_MB = 12;
 const { threads, slowMs, slowForMs } = LIMITS.slowWork;
 
 /**
@@ -33,7 +35,7 @@ export function createReaderThread(folder: string, current: () => GenerationRead
     start: () =>
       new Worker(new URL('./readerWorker.ts', import.meta.url), {
         name: 'queries',
-        resourceLimits: { maxOldGenerationSizeMb: heapMb },
+        resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: YOUNG_MB },
       }),
     threads,
     withinMs: answerMs,

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { OpenRun, RunContext } from '../../../../shared/runs/context.ts';
 import { createOpenTurnQueue } from '../../../../shared/runs/recovery/openTurnQueue.ts';
-import { recordTurnEnd, recordTurnEvent } from '../../../../shared/runs/recordTurn.ts';
+import { recordTurnEnd, recordTurnEvents } from '../../../../shared/runs/recordTurn.ts';
 import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
@@ -108,12 +108,17 @@ const end = () =>
     run: run.state,
     answer: turnCompletedData(1),
   });
-const callTool = (call_id: string) =>
-  recordTurnEvent(context, run, {
-    type: 'record_tool_call',
-    run: run.state,
-    call: toolCallData(1, { call_id }),
-  });
+const callTools = (...call_ids: string[]) =>
+  recordTurnEvents(
+    context,
+    run,
+    call_ids.map((call_id) => ({
+      type: 'record_tool_call',
+      run: run.state,
+      call: toolCallData(1, { call_id }),
+    })),
+  );
+const callTool = (call_id: string) => callTools(call_id);
 
 test('an end is not sent again once its request has waited for its whole time', async () => {
   fates = ['lost_before_write'];
@@ -163,6 +168,20 @@ test('a tool call that was written although its append failed does not keep the 
   await expect(callTool('a')).rejects.toMatchObject({ code: 'store_unavailable' });
   await end();
   expect(await types()).toEqual(['started', 'turn_started', 'tool_called', 'turn_completed']);
+});
+
+test('tool calls of one append that had been written are found together behind a conflict', async () => {
+  fates = ['conflict_after_write'];
+  expect(await callTools('a', 'b', 'c')).toBe((await readAll()).at(-1)!.position);
+  await end();
+  expect(await types()).toEqual([
+    'started',
+    'turn_started',
+    'tool_called',
+    'tool_called',
+    'tool_called',
+    'turn_completed',
+  ]);
 });
 
 test('a tool call that had been written is found behind a conflict, and the next one follows it', async () => {

@@ -75,9 +75,11 @@ function converseNow(): Promise<unknown> {
   const context = {
     store: {
       keys: memoryKeys().keys,
-      append: async (_stream: string, _revision: number, [event]: [EncodedEvent]) => {
-        recorded += 1;
-        whileRecording(withTexts(event));
+      append: async (_stream: string, _revision: number, events: readonly EncodedEvent[]) => {
+        for (const event of events) {
+          recorded += 1;
+          whileRecording(withTexts(event));
+        }
         return { position: String(recorded) };
       },
     },
