@@ -9,7 +9,8 @@ import type {
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { withReadModelErrors, isRowFailure } from './failures.ts';
-import { createWalCleanup } from './secureDelete.ts';
+import { createPendingRemovals } from './erasure/pendingRemovals.ts';
+import { createWalCleanup } from './erasure/secureDelete.ts';
 import { openGenerationFile, type GenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
@@ -38,14 +39,24 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
   let erases = false;
   let erasesWords = false;
   const access = createRowAccess(database, tables);
+  const pending = createPendingRemovals({ database, tables, removeAll: access.remove });
+  const remove = options.exclusive ? access.remove : pending.remove;
+
+  function beforeWordsGo(): void {
+    if (!erasesWords) words.mergeAtCommit(false);
+    erasesWords = true;
+  }
+
   const rows: RowAccess = {
     ...access,
+    load: (places) => access.load(pending.shownAmong(places)),
+    save(given) {
+      pending.completeFor(given);
+      return access.save(given);
+    },
     remove(removals) {
-      if (!erasesWords && removals.some(({ table }) => table === 'turn_words')) {
-        erasesWords = true;
-        words.mergeAtCommit(false);
-      }
-      return access.remove(removals);
+      if (removals.some(({ table }) => table === 'turn_words')) beforeWordsGo();
+      return remove(removals);
     },
     unpark(streams) {
       erases = true;
@@ -68,7 +79,13 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     setCheckpoint.run(position, log_id, at, event_id, event_hash);
   }
 
-  const empty = ['checkpoint', 'parked_streams', 'indexed', ...Object.keys(tables)]
+  const empty = [
+    'checkpoint',
+    'pending_removals',
+    'parked_streams',
+    'indexed',
+    ...Object.keys(tables),
+  ]
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
 
@@ -104,9 +121,15 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     batchSize: BATCH_SIZE,
     checkpoint: () => serially(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
-      serially(() =>
-        applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure, unreported }),
-      ),
+      serially(() => {
+        pending.beginBatch();
+        return applyBatch(events, reached, {
+          transaction,
+          moveCheckpoint,
+          isRowFailure,
+          unreported,
+        });
+      }),
     unindexed: () => serially(words.unindexed),
     unindexedOfAccounts: (after) => serially(() => words.unindexedOfAccounts(after)),
     index: (turns, outOfOrder) =>
@@ -114,7 +137,12 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     forget: (begin) =>
       serially(async () => {
         if (!words.holdsErased()) return 'nothing';
-        const forgotten = await transaction(async () => words.forget(begin));
+        const forgotten = await transaction(async () => {
+          if (!pending.isAny()) return words.forget(begin);
+          beforeWordsGo();
+          erases = !pending.removeNext();
+          return 'some';
+        });
         if (forgotten === 'all') walCleanup?.erased();
         return forgotten;
       }),

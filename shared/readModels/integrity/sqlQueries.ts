@@ -16,6 +16,7 @@ export function createIntegrityQueries({
   query,
   find,
   list,
+  isShown,
 }: SqlDatabase): IntegrityQueries {
   const number = query<{ generation: number }>(`SELECT ${generation} AS generation`);
   return {
@@ -28,7 +29,7 @@ export function createIntegrityQueries({
     findRow: (table, values) =>
       find(
         table,
-        `WHERE ${TABLES[table].key.map((column) => `${column} = ?`).join(' AND ')}`,
+        `WHERE ${TABLES[table].key.map((column) => `${column} = ? AND `).join('')}${isShown(table)}`,
       )(...values),
   };
 }

@@ -114,6 +114,17 @@ describe('erasing a session', () => {
     await expectGone(service.folder, marker);
   });
 
+  test('leaves no byte of a large session, which is erased for all requests at once', async () => {
+    const long = `${marker}${' '.repeat(400_000)}`;
+    const session = (await run(long)).body.data.session_id as string;
+    for (let turn = 2; turn <= 4; turn += 1) expect((await run(long, session)).status).toBe(200);
+    await eraseAgent();
+    expect((await erase(session)).status).toBe(200);
+    expectFailure(await service.get(`/v1/sessions/${session}`), 'session_erased');
+    expectFailure(await service.get(`/v1/sessions/${session}/turns/4`), 'session_erased');
+    await expectGone(service.folder, marker);
+  });
+
   test('leaves no file with the key of its texts, which stand closed in all of them', async () => {
     const session = await talked();
     await eraseAgent();
