@@ -9,9 +9,9 @@ export function checkpointAfterCommits(database: DatabaseSync, pages: number): (
   database.exec('PRAGMA wal_autocheckpoint = 0');
   const state = database.prepare('PRAGMA wal_checkpoint(NOOP)');
   return () => {
-    const { log, checkpointed } = state.get() ?? {};
-    if (Number(log) - Number(checkpointed) < pages) return;
     try {
+      const { log, checkpointed } = state.get() ?? {};
+      if (Number(log) - Number(checkpointed) < pages) return;
       database.exec('PRAGMA wal_checkpoint(PASSIVE)');
     } catch {
       // As SQLite's own checkpoints: no event depends on it, and the next commit tries again.

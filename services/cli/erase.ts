@@ -74,7 +74,7 @@ async function withHoldReason<Done>(
 /** Removes erased texts from the read models in this process, so that no server need be running. */
 export async function updateReadModels(operator: Operator): Promise<void> {
   await (await operator.openReadModels()).close();
-  await operator.purgeErasedWords();
+  await operator.purgeErasedTurns();
 }
 
 const describeErasure = (erased: ErasedStream): string[] => [

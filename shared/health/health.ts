@@ -118,7 +118,7 @@ export interface ProjectionHealth {
   /** A sentence that says why search does not find turns; absent while it does. */
   search_reason?: string;
   /**
-   * True while words of erased turns still have to be removed from the files of the search index.
+   * True while texts or words of erased turns still have to be removed from the files of the read models.
    */
   erases_words?: boolean;
   /** Streams that a projection could not follow. All other streams are unaffected. */

@@ -20,7 +20,10 @@ export interface RowAccess {
   /** Loads the rows of these places that exist. */
   load: (places: readonly RowPlace[]) => Awaitable<RowMaps>;
   save: (rows: RowMaps) => Awaitable<void>;
-  /** Deletes rows, as irrecoverably as the database allows. */
+  /**
+   * Deletes rows, as irrecoverably as the database allows. It may delete some of many rows later, and
+   * hides them until then.
+   */
   remove: (removals: readonly AnyRemoval[]) => Awaitable<void>;
   park: (streams: readonly ParkedStream[]) => Awaitable<void>;
   /** Deletes single rows. */

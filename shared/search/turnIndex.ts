@@ -28,7 +28,10 @@ export type EndedTurn = Pick<
 > &
   Pick<SessionRow, 'account_id'>;
 
-/** A turn that is next in the order of the log. It may have been indexed before its turn came. */
+/**
+ * A turn that is next in the order of the log. It may have been indexed before its turn came. A turn of an
+ * erased session, whose row was not deleted yet, counts as indexed.
+ */
 export type NextTurn = EndedTurn & { is_indexed: boolean };
 
 /** Some turns of some accounts, in the order of their ids. */
@@ -45,8 +48,8 @@ export interface TurnWords extends EndedTurn {
 }
 
 /**
- * The progress of removing erased words from the index: nothing was removed, the first part of a
- * round, a further part, or the last part.
+ * The progress of removing what erasures left: nothing was removed, the first part of a round, some
+ * rows or a further part, or the last part.
  */
 export type Forgotten = 'nothing' | 'begun' | 'some' | 'all';
 
@@ -68,10 +71,11 @@ export interface TurnIndex {
    */
   index(turns: readonly TurnWords[], outOfOrder?: boolean): Promise<void>;
   /**
-   * Removes some words of erased turns from the index file. They can't be found any more, but their
-   * bytes remain there. After the last part of a round, the write-ahead file is cleared, too. A round removes
-   * everything erased before it, and rewrites the whole index. It starts only with `begin`. Absent
-   * if the database removes such data itself. Errors: `store_unavailable`.
+   * Deletes some rows of large erased sessions, or when there are none, some words of erased turns from
+   * the index file. They can't be found any more, but their bytes remain there. After the last rows, and after
+   * the last part of a round, the write-ahead file is cleared, too. A round removes all words erased before
+   * it, and rewrites the whole index. It starts only with `begin`. Absent if the database removes such
+   * data itself. Errors: `store_unavailable`.
    */
   forget?(begin: boolean): Promise<Forgotten>;
 }

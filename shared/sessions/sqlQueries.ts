@@ -82,6 +82,8 @@ const HAS_LABEL =
 const STATUS = { idle: "status = 'idle'", running: "status = 'running'" };
 
 const NOT_ERASED = "sessions.status <> 'erased'";
+/** The turns of an erased session may remain until they are deleted. */
+const OF_SESSION = `session_id = (SELECT session_id FROM {sessions} WHERE session_id = ? AND ${NOT_ERASED})`;
 
 type Column = [column: string, operator: '=' | '>=' | '<', value: string];
 
@@ -364,18 +366,11 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
   const revisions = createFilteredList(database, REVISION_COLUMNS);
   const transcript = findWithPage(
     { table: 'sessions', where: 'session_id = ? AND account_id = ?' },
-    { table: 'turns', key: 'turn', where: 'session_id = ?' },
+    { table: 'turns', key: 'turn', where: OF_SESSION },
   );
-  const replaysOf = page({
-    table: 'sessions',
-    key: 'session_id',
-    where: "replay_of = ? AND status <> 'erased'",
-  });
-  const forksOf = page({
-    table: 'sessions',
-    key: 'session_id',
-    where: "fork_of = ? AND status <> 'erased'",
-  });
+  const madeOf = (column: 'replay_of' | 'fork_of') =>
+    page({ table: 'sessions', key: 'session_id', where: `${column} = ? AND ${NOT_ERASED}` });
+  const [replaysOf, forksOf] = [madeOf('replay_of'), madeOf('fork_of')];
   return {
     findSession: find('sessions', 'WHERE session_id = ?'),
     async listSessions(accountId, { words, ...filter }, signal) {
@@ -394,7 +389,7 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
       "WHERE agent_id = ? AND status <> 'erased' ORDER BY updated_at DESC LIMIT 1",
     ),
     listOpenTurns: query<OpenTurn>(
-      "SELECT turns.session_id, account_id, turn, owner, deadline FROM {turns} JOIN {sessions} USING (session_id) WHERE turns.status = 'running' ORDER BY turns.session_id, turn",
+      "SELECT turns.session_id, account_id, turn, owner, deadline FROM {turns} JOIN {sessions} USING (session_id) WHERE turns.status = 'running' AND sessions.status <> 'erased' ORDER BY turns.session_id, turn",
     ),
   };
 }

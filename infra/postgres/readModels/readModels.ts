@@ -124,6 +124,8 @@ const selectRows = (table: TableName): string =>
 const createPostgresDatabase = (rows: ReadRows): SqlDatabase => {
   const database: SqlDatabase = {
     generation: `(SELECT generation FROM turnlog.projections WHERE version = ${ROW_KEY[0]} AND slot = '${ROW_KEY[1]}')`,
+    // Erasures delete all rows at once.
+    isShown: () => 'true',
     query<Row extends object>(text: string) {
       const sql = postgresSql(text);
       return (...parameters: Parameter[]) => rows<Row>(sql, parameters);

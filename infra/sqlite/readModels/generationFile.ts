@@ -22,10 +22,10 @@ const PRAGMAS =
   'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON;';
 
 /**
- * Size of the write-ahead log, in pages, at which a commit checkpoints it (8,000 pages: 50 to 100 ms).
- * Clients wait for live commits, but not for those of a rebuild.
+ * Size of the write-ahead log, in pages, at which a commit of a rebuild checkpoints it, in 50 to 100 ms.
+ * Clients wait for live commits: projectionStore.ts checkpoints after those.
  */
-const CHECKPOINT_PAGES = { rebuild: 8000, live: 2000 };
+const REBUILD_CHECKPOINT_PAGES = 8_000;
 
 /** How long a batch waits for the batch of another projector, in milliseconds, before it is retried. */
 const BUSY_TIMEOUT_MS = 1000;
@@ -36,8 +36,7 @@ function prepare({ file, exclusive, version }: GenerationFile): DatabaseSync {
     // Set before the first access: the lock is then held until the file is closed or the process ends.
     if (exclusive) database.exec('PRAGMA locking_mode = EXCLUSIVE');
     database.exec(PRAGMAS);
-    const pages = exclusive ? CHECKPOINT_PAGES.rebuild : CHECKPOINT_PAGES.live;
-    database.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
+    if (exclusive) database.exec(`PRAGMA wal_autocheckpoint = ${REBUILD_CHECKPOINT_PAGES}`);
     database.exec(`BEGIN IMMEDIATE; ${version.ddl} COMMIT`);
     return database;
   } catch (error) {

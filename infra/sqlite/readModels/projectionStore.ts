@@ -8,8 +8,10 @@ import type {
 } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
+import { checkpointAfterCommits } from '../checkpoint.ts';
 import { withReadModelErrors, isRowFailure } from './failures.ts';
-import { createWalCleanup } from './secureDelete.ts';
+import { createPendingRemovals } from './erasure/pendingRemovals.ts';
+import { createWalCleanup } from './erasure/secureDelete.ts';
 import { openGenerationFile, type GenerationFile } from './generationFile.ts';
 import { currentGeneration, generationFile } from './generations.ts';
 import { createRowAccess } from './rowAccess.ts';
@@ -21,6 +23,9 @@ import { createWordIndex } from './wordIndex.ts';
  * that took a tenth of the CPU time of a fill.
  */
 const BATCH_SIZE = 250;
+
+/** The write-ahead log of a live store that is checkpointed, in pages. */
+const CHECKPOINT_PAGES = 2_000;
 
 type FileStore = ProjectionStore & Pick<RebuildStore, 'startOver'>;
 
@@ -34,18 +39,32 @@ export const projectionStoreAt = (options: GenerationFile): FileStore =>
 export function projectionStoreOn(database: DatabaseSync, options: GenerationFile): FileStore {
   const { tables } = options.version;
   const walCleanup = options.exclusive ? undefined : createWalCleanup({ database, ...options });
+  const checkpoint = options.exclusive
+    ? () => undefined
+    : checkpointAfterCommits(database, CHECKPOINT_PAGES);
+  let checkpointing: NodeJS.Immediate | undefined;
   const words = createWordIndex(database);
   let erases = false;
   let erasesWords = false;
   const access = createRowAccess(database, tables);
+  const pending = createPendingRemovals({ database, tables, removeAll: access.remove });
+  const remove = options.exclusive ? access.remove : pending.remove;
+
+  function beforeWordsGo(): void {
+    if (!erasesWords) words.mergeAtCommit(false);
+    erasesWords = true;
+  }
+
   const rows: RowAccess = {
     ...access,
+    load: (places) => access.load(pending.shownAmong(places)),
+    save(given) {
+      pending.completeFor(given);
+      return access.save(given);
+    },
     remove(removals) {
-      if (!erasesWords && removals.some(({ table }) => table === 'turn_words')) {
-        erasesWords = true;
-        words.mergeAtCommit(false);
-      }
-      return access.remove(removals);
+      if (removals.some(({ table }) => table === 'turn_words')) beforeWordsGo();
+      return remove(removals);
     },
     unpark(streams) {
       erases = true;
@@ -68,7 +87,13 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     setCheckpoint.run(position, log_id, at, event_id, event_hash);
   }
 
-  const empty = ['checkpoint', 'parked_streams', 'indexed', ...Object.keys(tables)]
+  const empty = [
+    'checkpoint',
+    'pending_removals',
+    'parked_streams',
+    'indexed',
+    ...Object.keys(tables),
+  ]
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');
 
@@ -89,6 +114,11 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     try {
       const result = await work(rows);
       database.exec('COMMIT');
+      // The caller is told of the commit first.
+      checkpointing ??= setImmediate(() => {
+        checkpointing = undefined;
+        checkpoint();
+      });
       if (erases) walCleanup?.erased();
       return result;
     } catch (error) {
@@ -104,9 +134,15 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     batchSize: BATCH_SIZE,
     checkpoint: () => serially(() => selectCheckpoint.get() as Checkpoint | undefined),
     apply: (events, reached) =>
-      serially(() =>
-        applyBatch(events, reached, { transaction, moveCheckpoint, isRowFailure, unreported }),
-      ),
+      serially(() => {
+        pending.beginBatch();
+        return applyBatch(events, reached, {
+          transaction,
+          moveCheckpoint,
+          isRowFailure,
+          unreported,
+        });
+      }),
     unindexed: () => serially(words.unindexed),
     unindexedOfAccounts: (after) => serially(() => words.unindexedOfAccounts(after)),
     index: (turns, outOfOrder) =>
@@ -114,13 +150,19 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     forget: (begin) =>
       serially(async () => {
         if (!words.holdsErased()) return 'nothing';
-        const forgotten = await transaction(async () => words.forget(begin));
+        const forgotten = await transaction(async () => {
+          if (!pending.isAny()) return words.forget(begin);
+          beforeWordsGo();
+          erases = !pending.removeNext();
+          return 'some';
+        });
         if (forgotten === 'all') walCleanup?.erased();
         return forgotten;
       }),
     startOver: () => serially(() => transaction(async () => database.exec(empty))),
     async close() {
       await last;
+      clearImmediate(checkpointing);
       walCleanup?.close();
       if (database.isOpen) database.close();
     },

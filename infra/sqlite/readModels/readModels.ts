@@ -11,6 +11,7 @@ import type {
   SqlDatabase,
 } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type Rows, type TableName } from '../../../shared/readModels/tables.ts';
+import { isShown } from './erasure/pendingRemovals.ts';
 import { createFollower, type GenerationReader } from './generationReader.ts';
 import { createWordSearch } from './searchSessions.ts';
 import { createReaderThread, type ReaderThread } from './background/readerThread.ts';
@@ -93,6 +94,7 @@ const createSqliteDatabase = (
   searchSessions: SqlDatabase['searchSessions'],
 ): SqlDatabase => ({
   generation: 'generation()',
+  isShown,
   query<Row extends object>(text: string) {
     const sql = sqliteSql(text);
     return async (...parameters: Parameter[]) => current().all(sql, ...parameters) as Row[];
@@ -146,7 +148,7 @@ interface SqliteReadModels extends ReadModels {
   generation(): number;
   /** The event up to which they follow the log; undefined before the first one. */
   checkpoint(): Promise<Checkpoint | undefined>;
-  /** True while the index file holds words of erased turns; no search finds them. */
+  /** True while the file holds rows or words of erased turns; no query returns them. */
   holdsErased(): Promise<boolean>;
   /** One sentence if a search has found this generation's word index damaged. */
   damagedWords(): string | undefined;

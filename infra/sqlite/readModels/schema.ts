@@ -29,12 +29,20 @@ const DIALECT: Dialect = {
 const CHECKPOINT =
   'CREATE TABLE IF NOT EXISTS checkpoint (only_row INTEGER PRIMARY KEY CHECK (only_row = 1), position TEXT NOT NULL, log_id TEXT, event_position TEXT, event_id TEXT, event_hash TEXT) STRICT;';
 
+/** The owners whose erasure has hidden rows of that table, which remain to be deleted. */
+const PENDING_REMOVALS =
+  'CREATE TABLE IF NOT EXISTS pending_removals (table_name TEXT NOT NULL, owner TEXT NOT NULL, PRIMARY KEY (table_name, owner)) STRICT, WITHOUT ROWID;';
+
 /**
  * The version that SQLite keeps these tables under. Each version has its own files; nothing is
  * migrated.
  */
 export const sqliteVersion = (tables: Tables, logic?: number): Version =>
-  versionOf(tables, `${CHECKPOINT}\n${createTables(tables, DIALECT)}`, logic);
+  versionOf(
+    tables,
+    [CHECKPOINT, PENDING_REMOVALS, createTables(tables, DIALECT)].join('\n'),
+    logic,
+  );
 
 /** The version of this release. */
 export const VERSION = sqliteVersion(TABLES);

@@ -18,6 +18,7 @@ import { isSqliteBusy } from '../eventStore/errors.ts';
 import { BLOCKS_OF_TURN, blocksAt, bucketAt, bucketOf } from './buckets.ts';
 import { isDamaged, readModelsNotOpened, withReadModelErrors } from './failures.ts';
 import { openGenerationFile } from './generationFile.ts';
+import { isShown } from './erasure/pendingRemovals.ts';
 import { currentGeneration, generationFile, removeDatabase, verifyingFile } from './generations.ts';
 import { projectionStoreOn } from './projectionStore.ts';
 import { VERSION } from './schema.ts';
@@ -37,7 +38,9 @@ function readRows(
   limit: number,
 ): AnyRow[] {
   const description = VERIFIED_TABLES[table];
-  const sql = selectRows(table, description, { after, limit }, () => '?');
+  const shown =
+    table === 'parked_streams' ? table : `(SELECT * FROM ${table} WHERE ${isShown(table)})`;
+  const sql = selectRows(shown, description, { after, limit }, () => '?');
   return database
     .prepare(sql)
     .all(...(after ?? []))

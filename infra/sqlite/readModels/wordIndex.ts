@@ -22,7 +22,7 @@ const {
 const BEHIND = "end_position > coalesce((SELECT position FROM indexed), '')";
 const COLUMNS = 'session_id, account_id, turn, input, output, end_position, turns.revision';
 
-const UNINDEXED = `SELECT ${COLUMNS}, EXISTS (SELECT 1 FROM turn_words
+const UNINDEXED = `SELECT ${COLUMNS}, sessions.status = 'erased' OR EXISTS (SELECT 1 FROM turn_words
     WHERE turn_words.session_id = turns.session_id AND turn_words.turn = turns.turn) AS is_indexed
   FROM turns JOIN sessions USING (session_id) WHERE ${BEHIND} ORDER BY end_position LIMIT ${turnsAtOnce}`;
 
@@ -43,22 +43,24 @@ const OF_ACCOUNT = `SELECT ${COLUMNS} FROM (SELECT session_id, account_id FROM $
   WHERE turn > coalesce((SELECT max(turn) FROM turn_words WHERE turn_words.session_id = recent.session_id), 0)
     AND turns.status <> 'running' AND ${BEHIND} LIMIT ${turnsOfAccount}`;
 
-/** Inserts at the next free rowid of the bucket ?5, unless it is full or the turn no longer exists. */
+/** Inserts at the next free rowid of the bucket ?5, unless it is full or the turn was erased. */
 const INSERT_WORDS = `INSERT OR IGNORE INTO turn_words (rowid, session_id, turn, words, revision)
   SELECT free, ?1, ?2, ?3, ?4 FROM (
     SELECT coalesce((SELECT rowid + 1 FROM turn_words WHERE rowid BETWEEN ${firstRowid('?5')} AND ${lastRowid('?5')} ORDER BY rowid DESC LIMIT 1), ${firstRowid('?5')}) AS free
-  ) WHERE free <= ${lastRowid('?5')} AND EXISTS (SELECT 1 FROM turns WHERE session_id = ?1 AND turn = ?2)`;
+  ) WHERE free <= ${lastRowid('?5')} AND EXISTS (SELECT 1 FROM turns JOIN sessions USING (session_id)
+    WHERE session_id = ?1 AND turn = ?2 AND sessions.status <> 'erased')`;
 
 /** Never moves back: a rebuild starts in another file. */
 const ADVANCE = `INSERT INTO indexed (only_row, position) VALUES (1, ?)
   ON CONFLICT DO UPDATE SET position = excluded.position WHERE excluded.position > position`;
 
 /**
- * Whether the index still contains words of turns that are marked as deleted. FTS5 keeps such marks in
- * rows of `word_index_data` from this id on, and deletes them together with their segment.
+ * Whether rows of erased turns remain, or the index still contains words of turns that are marked as
+ * deleted. FTS5 keeps such marks in rows of `word_index_data` from this id on, and deletes them together
+ * with their segment.
  */
-export const HOLDS_ERASED =
-  'SELECT EXISTS (SELECT 1 FROM word_index_data WHERE id >= 65536 << 37) AS holds';
+export const HOLDS_ERASED = `SELECT EXISTS (SELECT 1 FROM pending_removals)
+  OR EXISTS (SELECT 1 FROM word_index_data WHERE id >= 65536 << 37) AS holds`;
 
 /** From this number of segments on, FTS5 merges some at a commit; 0 turns that off. */
 const AUTOMERGE =
@@ -152,7 +154,7 @@ export function createWordIndex(database: DatabaseSync) {
       const last = turns.at(-1)?.end_position;
       if (last && !outOfOrder) advance.run(last);
     },
-    /** True while the index contains words of erased turns. */
+    /** True while rows or words of erased turns remain. */
     holdsErased,
     /**
      * Runs inside a transaction, while there are such words. A merge copies the remaining words of its

@@ -180,7 +180,7 @@ export const Ready = Type.Object(
           erases_words: Type.Optional(
             Type.Literal(true, {
               description:
-                'Words of erased turns, which no search finds, remain in the files of the index until they are removed; absent otherwise',
+                'Texts or words of erased turns, which no query returns, remain in the files of the read models until they are removed; absent otherwise',
             }),
           ),
           parked_streams: Type.Array(

@@ -60,7 +60,7 @@ export { writeTar as writeBundleFile } from '../../../infra/tar/writeTar.ts';
 export interface Operator
   extends
     HandleContext,
-    Pick<OperatorReadModels, 'openReadModels' | 'purgeErasedWords' | 'followedLog'> {
+    Pick<OperatorReadModels, 'openReadModels' | 'purgeErasedTurns' | 'followedLog'> {
   /** The read models, which this process brings up to date on first use and closes itself. */
   readModels: () => Promise<ReadModels>;
   /** The time for erasures, which this machine's clock does not set ahead. */

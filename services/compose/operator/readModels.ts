@@ -48,10 +48,10 @@ export interface OperatorReadModels {
    */
   openReadModels: () => Promise<ReadModels>;
   /**
-   * Removes erased texts from the files of the word index. Does nothing in a database, where the
-   * services do that.
+   * Removes the remaining rows and words of erased turns from the files. Does nothing in a database, where
+   * the services do that.
    */
-  purgeErasedWords: () => Promise<void>;
+  purgeErasedTurns: () => Promise<void>;
   /** The id of the log that the read models were built from; undefined if there are none. */
   followedLog: () => Promise<string | undefined>;
   /** Opens the generation that a rebuild writes; rejects while another rebuild runs. */
@@ -142,7 +142,7 @@ function folderReadModels(
   const openRebuild = (): Promise<RebuildStore> => openSqliteRebuildStore({ folder });
   return {
     openReadModels: openUpToDate,
-    purgeErasedWords: untilForgotten,
+    purgeErasedTurns: untilForgotten,
     followedLog,
     openRebuild,
     openLiveRows: async () => openSqliteLiveRows({ folder }),
@@ -196,7 +196,7 @@ function databaseReadModels(
 
   return {
     openReadModels: openUpToDate,
-    purgeErasedWords: async () => undefined,
+    purgeErasedTurns: async () => undefined,
     followedLog,
     openRebuild,
     async openLiveRows() {

@@ -19,7 +19,7 @@ const GATHER_MS = 100;
 const BUSY_MS = 1_000;
 /** The pause after a transaction while busy, as a multiple of its duration. */
 const BUSY_PAUSE_FACTOR = 3;
-/** The same while idle and removing the words of erased turns, which is not urgent. */
+/** The same while idle and removing rows and words of erased turns, which is not urgent. */
 const FORGETTING_PAUSE_FACTOR = 1;
 /** The longest of these pauses: a transaction may have waited for batches of events. */
 const LONGEST_PAUSE_MS = 250;
@@ -161,7 +161,7 @@ export function startIndexer(indexing: Indexing): Indexer {
     unreadableLogged = true;
   }
 
-  /** Removes some of the erased words. Returns false when there is nothing to do now. */
+  /** Removes some of what erasures left. Returns false when there is nothing to do now. */
   async function forgetSome(): Promise<boolean> {
     const forgetResult = await store.forget?.(canForget);
     if (forgetResult === 'begun') {

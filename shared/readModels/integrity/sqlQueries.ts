@@ -14,9 +14,6 @@ export interface IntegrityQueries {
   findRow(table: FollowedTable, key: KeyValues): Promise<AnyRow | undefined>;
 }
 
-const isKey = (table: FollowedTable): string =>
-  TABLES[table].key.map((column) => `${column} = ?`).join(' AND ');
-
 /** SQL for the bytes of a row's texts and JSON. */
 const bytesOfRow = ({ columns }: Table): string =>
   Object.entries(columns)
@@ -25,8 +22,16 @@ const bytesOfRow = ({ columns }: Table): string =>
     .map((text) => `coalesce(octet_length(${text}), 0)`)
     .join(' + ');
 
-export function createIntegrityQueries({ generation, query, find }: SqlDatabase): IntegrityQueries {
+export function createIntegrityQueries({
+  generation,
+  query,
+  find,
+  isShown,
+}: SqlDatabase): IntegrityQueries {
   const number = query<{ generation: number }>(`SELECT ${generation} AS generation`);
+  /** Finds the row of a key, unless an erasure has hidden it. */
+  const isRow = (table: FollowedTable): string =>
+    `WHERE ${TABLES[table].key.map((column) => `${column} = ? AND `).join('')}${isShown(table)}`;
   return {
     currentGeneration: async () => Number((await number())[0]?.generation),
     async listKeys(table, after, limit) {
@@ -37,9 +42,9 @@ export function createIntegrityQueries({ generation, query, find }: SqlDatabase)
       return rows.map((row) => keyOf(table, row));
     },
     async rowBytes(table, values) {
-      const sql = `SELECT ${bytesOfRow(TABLES[table])} AS bytes FROM {${table}} WHERE ${isKey(table)}`;
+      const sql = `SELECT ${bytesOfRow(TABLES[table])} AS bytes FROM {${table}} ${isRow(table)}`;
       return (await query<{ bytes: number }>(sql)(...values))[0]?.bytes;
     },
-    findRow: (table, values) => find(table, `WHERE ${isKey(table)}`)(...values),
+    findRow: (table, values) => find(table, isRow(table))(...values),
   };
 }

@@ -1,4 +1,6 @@
+import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { currentGeneration, generationFile } from '../../../infra/sqlite/readModels/generations.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import type { Script } from '../../support/fakes/scriptedModel.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
@@ -9,7 +11,7 @@ import {
   newMarker,
 } from '../../support/stores/erasure/holding.ts';
 import { wrappedKeysOf } from '../../support/stores/erasure/wrappedKeys.ts';
-import { clientWith, newKey } from '../../support/processes/operator.ts';
+import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
 
 /** Tools are called with the marker that the input ends with, and answer it. */
 const script: Script = ({ messages }) => {
@@ -112,6 +114,25 @@ describe('erasing a session', () => {
     await eraseAgent();
     for (const session of sessions) expect((await erase(session)).status).toBe(200);
     await expectGone(service.folder, marker);
+  });
+
+  test('leaves no row of a large session, which is erased for all requests at once', async () => {
+    const long = `${marker}${' '.repeat(400_000)}`;
+    const session = (await run(long)).body.data.session_id as string;
+    for (let turn = 2; turn <= 4; turn += 1) expect((await run(long, session)).status).toBe(200);
+    expect((await erase(session)).status).toBe(200);
+    expectFailure(await service.get(`/v1/sessions/${session}`), 'session_erased');
+    expectFailure(await service.get(`/v1/sessions/${session}/turns/4`), 'session_erased');
+    const file = generationFile(service.folder, currentGeneration(service.folder)!);
+    using database = new DatabaseSync(file, { readOnly: true });
+    const count = database.prepare(
+      'SELECT (SELECT count(*) FROM turns WHERE session_id = ?1) + (SELECT count(*) FROM turn_words WHERE session_id = ?1) AS rows',
+    );
+    const rows = await eventually(
+      async () => count.get(session)!['rows'],
+      (left) => left === 0,
+    );
+    expect(rows).toBe(0);
   });
 
   test('leaves no file with the key of its texts, which stand closed in all of them', async () => {

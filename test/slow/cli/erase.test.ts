@@ -66,8 +66,11 @@ test('an account is erased beside a running server: its keys, its sessions and i
 
 test('a session and an agent are erased with no server running, and no file holds them', async () => {
   const agent = await service.createAgent({ name: marker, instruction: marker });
-  const session = (await service.post(`/v1/agents/${agent}/run`, { input: marker })).body.data
-    .session_id as string;
+  const input = `${marker}${' '.repeat(400_000)}`;
+  const run = (more = {}) => service.post(`/v1/agents/${agent}/run`, { input, ...more });
+  const session = (await run()).body.data.session_id as string;
+  // So many that not all of them are deleted in one transaction.
+  for (let turn = 2; turn <= 4; turn += 1) await run({ session_id: session });
   await eventually(
     () => service.get('/v1/sessions?q=re'),
     ({ body }) => body.data?.length === 1,

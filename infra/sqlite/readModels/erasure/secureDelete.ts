@@ -4,10 +4,10 @@
  * deletes the files of interrupted rebuilds.
  */
 import type { DatabaseSync } from 'node:sqlite';
-import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import type { Position } from '../../../shared/ports/eventStore.ts';
-import type { Version } from '../../../shared/readModels/version.ts';
-import { deleteUnerasedLeftovers } from './generations.ts';
+import { createBackoff } from '../../../../shared/lib/time/backoff.ts';
+import type { Position } from '../../../../shared/ports/eventStore.ts';
+import type { Version } from '../../../../shared/readModels/version.ts';
+import { deleteUnerasedLeftovers } from '../generations.ts';
 
 const RETRY = { firstMs: 50, longestMs: 2_000 };
 /** A cleanup writes to the disk while batches of events wait: after some at once, there are five per second. */
