@@ -4,7 +4,7 @@ import { MIX } from '../support/processes/hostile/attacks/random.ts';
 import { tryMix } from '../support/processes/hostile/mix.ts';
 import { size } from '../support/jest/size.ts';
 import { tell, type Figures } from '../support/processes/hostile/figures.ts';
-import { besiege, SECONDS, type Siege } from '../support/processes/hostile/siege.ts';
+import { besiege, endSieges, SECONDS, type Siege } from '../support/processes/hostile/siege.ts';
 import { makeWorld, type World } from '../support/processes/hostile/world.ts';
 import { misfitIn } from '../support/stores/misfitIn.ts';
 
@@ -30,6 +30,7 @@ const told = (): string =>
   tell(seen, `Attacks of ${SECONDS} s against a heap of 256 MB, with ${world.sizes}`);
 afterAll(async () => {
   process.stdout.write(`\n${told()}\n`);
+  await endSieges();
   await world.close();
 });
 

@@ -19,7 +19,12 @@ import { apiClient, TEST_KEY, writeModelsFile, type Client } from '../support/ht
 const FORKED = { input: 'Go on.' };
 const DAY_MS = 86_400_000;
 const SESSIONS = size({ small: 60, full: 2_000 });
-/** A sweep begins a minute after a start, and there are two of them. */
+/**
+ * A sweep begins a minute after a start. At the small size sooner: after what the test does first, and
+ * then at once.
+ */
+const FIRST_SWEEP_MS = size({ small: 15_000, full: 60_000 });
+const NEXT_SWEEP_MS = size({ small: 1_000, full: 60_000 });
 const TIMEOUT_MS = 480_000;
 
 let folder: string;
@@ -29,7 +34,7 @@ let server: ServerProcess;
 let url: string;
 let client: Client;
 
-async function start(clockAheadMs = 0): Promise<void> {
+async function start({ clockAheadMs = 0, sweepMs = 60_000 } = {}): Promise<void> {
   server = startServerProcess({
     DATA_DIR: data,
     MODELS_FILE: await writeModelsFile(folder, model.baseUrl),
@@ -38,6 +43,7 @@ async function start(clockAheadMs = 0): Promise<void> {
     // All are past the maximum at once.
     RETENTION_CONFIRM_PERCENT: '100',
     ...withClockAhead(clockAheadMs),
+    TEST_MINUTE_MS: String(sweepMs),
   });
   url = await server.ready;
   client = apiClient(url, TEST_KEY);
@@ -78,7 +84,7 @@ const are = (wanted: number) => (statuses: number[]) => statuses.every((one) => 
 test(
   'what is past the maximum is erased through a kill in the middle, once, and nothing else is',
   async () => {
-    await start(-20 * DAY_MS);
+    await start({ clockAheadMs: -20 * DAY_MS });
     const [own] = await asOperator(data, async (operator) =>
       (await operator.readModels()).listAccounts(),
     );
@@ -95,7 +101,7 @@ test(
     });
     await end();
 
-    await start();
+    await start({ sweepMs: FIRST_SWEEP_MS });
     const young = await converse(client, 2);
     // It shares the texts of an old one, and has one of its own.
     const forked = await client.post(`/v1/sessions/${old[0]}/fork`, { at_turn: 1 });
@@ -109,7 +115,7 @@ test(
     );
     await end();
 
-    await start();
+    await start({ sweepMs: NEXT_SWEEP_MS });
     await eventually(() => statusesOf(client, old), are(410));
     const { retention } = (
       await eventually(

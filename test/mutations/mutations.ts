@@ -116,7 +116,7 @@ export const mutations: readonly Mutation[] = [
     file: 'shared/requests/limits.ts',
     from: 'bodyBytes: 2 * MIB,',
     to: 'bodyBytes: 2 * MIB + 1,',
-    likely: ['test/integration/http/rubbishBodies.test.ts'],
+    likely: ['test/slow/http/rubbishBodies.test.ts'],
   },
   {
     name: 'a session that has lost only its first event passes as whole',
@@ -252,7 +252,7 @@ export const mutations: readonly Mutation[] = [
     from: '.slice(0, LIMITS.http.details), words',
     to: '.slice(LIMITS.http.details - 20), words',
     likely: [
-      'test/integration/http/rubbishBodies.test.ts',
+      'test/slow/http/rubbishBodies.test.ts',
       'test/unit/services/api/http/errors/validation.test.ts',
     ],
   },

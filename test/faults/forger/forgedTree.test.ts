@@ -19,14 +19,14 @@ import { memoryTiles } from '../../support/fakes/memoryTiles.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
-describe.each(await deployments())('on $name', ({ open }) => {
+describe.each(await deployments())('on $name', ({ openSigned }) => {
   let deployment: Deployment;
   let folder: string;
   let witness: TestWitness;
   let vkey: string;
   beforeEach(async () => {
     vkey = '';
-    [deployment, folder] = await Promise.all([open(), temporaryFolder()]);
+    [deployment, folder] = await Promise.all([openSigned(), temporaryFolder()]);
     witness = await startTestWitness('witness.test/w', () => vkey);
   }, 60_000);
   afterEach(async () => {
@@ -35,14 +35,17 @@ describe.each(await deployments())('on $name', ({ open }) => {
     await rm(folder, { recursive: true });
   }, 60_000);
 
-  /** Writes and signs two events, and stops. Resolves with the checkpoint. */
+  /** The newest checkpoint. */
+  const checkpoint = async (): Promise<string> => (await deployment.checkpoint())!;
+
+  /** Writes and signs two more events, and stops. Resolves with the checkpoint. */
   async function sign(env: Record<string, string> = {}): Promise<string> {
     const service = await deployment.start(env);
     await service.ready();
     await service.write();
     await service.write();
     await service.stop();
-    return (await deployment.checkpoint())!;
+    return checkpoint();
   }
 
   test('an entry that was changed with its event is named by the service, export and verification', async () => {
@@ -76,7 +79,7 @@ describe.each(await deployments())('on $name', ({ open }) => {
   }, 120_000);
 
   test('leaves that no checkpoint covers, and that are not those of the log, are not signed', async () => {
-    const before = await sign();
+    const before = await checkpoint();
     const { length } = deployment.forger.events('agent-');
     await sign();
     await deployment.putCheckpoint(before);
@@ -112,7 +115,7 @@ describe.each(await deployments())('on $name', ({ open }) => {
   ])(
     'a forged log is noticed where %s',
     async (_what, evil, isBuilt) => {
-      const [own = ''] = (await sign()).split('\n');
+      const [own = ''] = (await checkpoint()).split('\n');
       const { id } = await forge();
       if (isBuilt) await deployment.buildTree(evil || own, hashes());
       if (evil === '') await deployment.deleteTree('checkpoint');
@@ -138,8 +141,8 @@ describe.each(await deployments())('on $name', ({ open }) => {
     await deployment.buildTree(origin, leaves);
     const edge = await openRightEdge(memoryTiles(), 0);
     for (const [index, hash] of leaves.entries()) edge.append(leafEntry(hash, index));
-    const checkpoint = formatCheckpoint({ origin, size: leaves.length, root: edge.root() });
-    await deployment.putCheckpoint(signNote(checkpoint, [signer]));
+    const text = formatCheckpoint({ origin, size: leaves.length, root: edge.root() });
+    await deployment.putCheckpoint(signNote(text, [signer]));
     await deployment.changeState({ last: { event_hash: leaves.at(-1)! } });
   }
 
@@ -150,7 +153,7 @@ describe.each(await deployments())('on $name', ({ open }) => {
   ])(
     'a service takes no forged event where %s',
     async (what) => {
-      const earlier = await sign();
+      const earlier = await checkpoint();
       const [origin = ''] = earlier.split('\n');
       const { length } = deployment.forger.events('agent-');
       await sign();
@@ -180,7 +183,7 @@ describe.each(await deployments())('on $name', ({ open }) => {
   );
 
   test('a log that declares a key of the forger, who has signed the forged tree, is not served', async () => {
-    const [origin = ''] = (await sign()).split('\n');
+    const [origin = ''] = (await checkpoint()).split('\n');
     await forge();
     await signAs(origin);
     const service = await deployment.start();
@@ -194,7 +197,6 @@ describe.each(await deployments())('on $name', ({ open }) => {
   }, 120_000);
 
   test('a forged event is not taken for one behind the last leaf', async () => {
-    await sign();
     const { id } = await forge();
     const { out } = await deployment.cli('events', 'tail', '--no-follow');
     const events = out
@@ -211,7 +213,6 @@ describe.each(await deployments())('on $name', ({ open }) => {
   }, 120_000);
 
   test('a renamed log is compared with the tree that it declares, under any name', async () => {
-    await sign();
     const renamed = { LOG_ORIGIN: 'renamed.example/log' };
     const size = sizeOf(await sign(renamed));
     await deployment.openAnother('evil/x');
@@ -224,7 +225,6 @@ describe.each(await deployments())('on $name', ({ open }) => {
   }, 120_000);
 
   test('a log that declares a tree is not taken for compared where the key is not known', async () => {
-    await sign();
     const env = { LOG_SIGNING_KEY_FILE: join(folder, 'none.pem') };
     const { code, out } = await deployment.cliWith(env, 'projections', 'verify');
     expect([code, out]).toEqual([1, expect.stringContaining('was not compared')]);
@@ -234,7 +234,6 @@ describe.each(await deployments())('on $name', ({ open }) => {
   test.each(['the same tree', 'another tree'])(
     'a log that was rewritten and signed as %s is noticed by those who know the one before',
     async (what) => {
-      await sign();
       vkey = (await deployment.cli('audit', 'vkey')).out.trim();
       const witnesses = await writeWitnessesFile(folder, [witness]);
       const before = await sign({ LOG_WITNESSES_FILE: witnesses });

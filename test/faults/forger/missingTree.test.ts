@@ -8,17 +8,6 @@ import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { deployments, sizeOf, type Deployment } from '../../support/stores/forger/deployments.ts';
 
-/** Writes and signs some events, and stops. Resolves with the newest checkpoint. */
-async function signSome(deployment: Deployment): Promise<string> {
-  const service = await deployment.start();
-  await service.ready();
-  await service.write();
-  // The read models know the hash of the last event, so a forger leaves that one alone.
-  await service.write();
-  await service.stop();
-  return (await deployment.checkpoint())!;
-}
-
 /** Changes the oldest agent, with a chain that fits. */
 function forge({ forger }: Deployment): void {
   const [{ stream } = { stream: '' }] = forger.events('agent-');
@@ -27,15 +16,15 @@ function forge({ forger }: Deployment): void {
 
 const kinds = await deployments();
 
-describe.each(kinds)('a forger of $name', ({ open }) => {
+describe.each(kinds)('a forger of $name', ({ openSigned }) => {
   let deployment: Deployment;
   beforeEach(async () => {
-    deployment = await open();
+    deployment = await openSigned();
   }, 60_000);
   afterEach(() => deployment.close(), 60_000);
 
   test('who deletes the tree gets no other one signed, until an operator declares it', async () => {
-    const before = await signSome(deployment);
+    const before = (await deployment.checkpoint())!;
     const [origin] = before.split('\n');
     const declared = deployment.forger.events('log-');
     expect(declared).toEqual([
@@ -79,7 +68,7 @@ describe.each(kinds)('a forger of $name', ({ open }) => {
   ] as const)(
     'who deletes the %s alone gets no other tree signed',
     async (part, beginning, reason) => {
-      const before = await signSome(deployment);
+      const before = (await deployment.checkpoint())!;
       await deployment.deleteTree(part);
       expect((await deployment.cli('audit', 'verify')).code).toBe(1);
       const service = await deployment.start();
@@ -98,13 +87,13 @@ const keyFileOf = ({ env }: Deployment): string =>
 // Those with a database are given their key file, and end without it: no service makes it.
 describe.each(kinds.filter(({ name }) => !name.includes('PostgreSQL')))(
   '$name that has signed, without its tree and its key',
-  ({ open }) => {
+  ({ openSigned }) => {
     let deployment: Deployment;
     let key: string;
     let before: string;
     beforeEach(async () => {
-      deployment = await open();
-      before = await signSome(deployment);
+      deployment = await openSigned();
+      before = (await deployment.checkpoint())!;
       key = keyFileOf(deployment);
       await deployment.deleteTree();
       await rm(key);
@@ -140,10 +129,10 @@ describe.each(kinds.filter(({ name }) => !name.includes('PostgreSQL')))(
 
 test.each(kinds)(
   'a signing key of $name that was taken away is reported, and nothing is signed',
-  async ({ open }) => {
-    const deployment = await open();
+  async ({ openSigned }) => {
+    const deployment = await openSigned();
     try {
-      const before = await signSome(deployment);
+      const before = (await deployment.checkpoint())!;
       const file = keyFileOf(deployment);
       await rm(file);
       if ('DATABASE_URL' in deployment.env) {
@@ -180,10 +169,10 @@ test.each(kinds)(
 
 test.each(kinds)(
   'a service of $name with another signing key does not serve, and signs nothing',
-  async ({ open }) => {
-    const deployment = await open();
+  async ({ openSigned }) => {
+    const deployment = await openSigned();
     try {
-      const before = await signSome(deployment);
+      const before = (await deployment.checkpoint())!;
       const file = keyFileOf(deployment);
       const genuine = await readFile(file);
       await rm(file);

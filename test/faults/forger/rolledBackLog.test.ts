@@ -16,7 +16,7 @@ import { deployments, sizeOf, type Deployment } from '../../support/stores/forge
 
 const kinds = await deployments();
 
-describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
+describe.each(kinds)('$name that was rolled back as a whole', ({ openSigned }) => {
   let deployment: Deployment;
   let folder: string;
   let witness: TestWitness;
@@ -25,7 +25,7 @@ describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
     folder = await temporaryFolder();
     vkey = '';
     witness = await startTestWitness('witness.test/w', () => vkey);
-    deployment = await open();
+    deployment = await openSigned();
   }, 60_000);
   afterEach(async () => {
     await deployment.close();
@@ -33,20 +33,16 @@ describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
     await rm(folder, { recursive: true });
   }, 60_000);
 
-  /** Signs, saves, signs more, and rolls back. Resolves with both newest checkpoints. */
+  /** Saves, signs more, and rolls back. Resolves with both newest checkpoints. */
   async function rollBack(env: Record<string, string> = {}): Promise<[string, string]> {
-    const first = await deployment.start();
-    await first.ready();
-    await first.write();
-    await first.stop();
     const before = (await deployment.checkpoint())!;
     await deployment.save('older');
     const { out } = await deployment.cli('audit', 'vkey');
     vkey = out.trim();
-    const second = await deployment.start(env);
-    await second.ready();
-    await second.write();
-    await second.stop();
+    const service = await deployment.start(env);
+    await service.ready();
+    await service.write();
+    await service.stop();
     const after = (await deployment.checkpoint())!;
     await deployment.putBack('older');
     expect(await deployment.checkpoint()).toBe(before);
@@ -130,16 +126,12 @@ describe.each(kinds)('$name that was rolled back as a whole', ({ open }) => {
 });
 
 test('a witness and an address that do not answer delay a start by seconds, and are logged', async () => {
-  const deployment = await kinds[0]!.open();
+  const deployment = await kinds[0]!.openSigned();
   const folder = await temporaryFolder();
   const witness = await startTestWitness('witness.test/w', () => '');
   try {
     witness.use(() => new Promise(() => undefined));
     const file = await writeWitnessesFile(folder, [witness]);
-    const first = await deployment.start();
-    await first.ready();
-    await first.write();
-    await first.stop();
     const env = {
       LOG_WITNESSES_FILE: file,
       LOG_KEPT_CHECKPOINTS: `${witness.url}/kept,${join(folder, 'missing')}`,

@@ -15,7 +15,7 @@ await import('../../integration/http/keys.test.ts');
 await import('../../integration/runs/modelFaults.test.ts');
 await import('../../integration/http/paging.test.ts');
 await import('../../integration/runs/turnRequests.test.ts');
-await import('../../integration/http/forks.property.test.ts');
+await import('../../slow/http/forks.property.test.ts');
 
 // Runs after the suites' own hooks: afterAll hooks run in order of declaration.
 afterAll(() => server.close());

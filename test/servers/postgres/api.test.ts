@@ -26,7 +26,7 @@ if (postgres) {
   await import('../../integration/runs/modelFaults.test.ts');
   await import('../../integration/http/paging.test.ts');
   await import('../../integration/runs/turnRequests.test.ts');
-  await import('../../integration/http/forks.property.test.ts');
+  await import('../../slow/http/forks.property.test.ts');
 
   // After the suites' own: hooks of this kind run in the order in which they were declared.
   afterAll(async () => {

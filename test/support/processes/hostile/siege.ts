@@ -153,11 +153,36 @@ export interface Siege {
 }
 
 /**
- * Starts the service, attacks it by all these names at once, and looks at what it and the account
- * beside them make of it.
+ * The service that was started again after the last attack. The next attack meets it, if it has the
+ * same options: to start another one over the same data folder would show nothing more.
+ */
+let restarted: { server: ServerProcess; world: World; options: string } | undefined;
+
+/** Ends the service that was started again after the last attack. */
+export async function endSieges(): Promise<void> {
+  restarted?.server.kill('SIGKILL');
+  await restarted?.server.exited;
+  restarted = undefined;
+}
+
+/** A service for an attack. */
+async function serverFor(world: World, siege: Siege): Promise<ServerProcess> {
+  const options = serviceOptions(siege);
+  const { server } = restarted ?? {};
+  if (server && restarted?.world === world && restarted.options === JSON.stringify(options)) {
+    restarted = undefined;
+    return server;
+  }
+  await endSieges();
+  return startConfined(world, options);
+}
+
+/**
+ * Starts the service, unless it was after the last attack; attacks it by all these names at once, looks
+ * at what it and the account beside them make of it, and starts it again.
  */
 export async function besiege(world: World, siege: Siege): Promise<Figures> {
-  const server = startConfined(world, serviceOptions(siege));
+  const server = await serverFor(world, siege);
   let figures: Figures;
   try {
     figures = await attacked(world, server, siege);
@@ -171,24 +196,27 @@ export async function besiege(world: World, siege: Siege): Promise<Figures> {
 /** What is wrong with a start after the attack: later than it may be, too large, or not alive. */
 async function restartFaults(world: World, siege: Siege): Promise<string[]> {
   const startedAt = performance.now();
-  const server = startConfined(world, serviceOptions(siege));
+  const options = serviceOptions(siege);
+  const server = startConfined(world, options);
+  restarted = { server, world, options: JSON.stringify(options) };
   const memory = watchMemory(server.pid);
   try {
     const url = await server.ready;
     const readyMs = Math.round(performance.now() - startedAt);
     await Promise.race([server.exited, sleep(RESTART.aliveMs)]);
     const failure = await isLive(asker(url, undefined, false))();
-    return [
+    const faults = [
       ...(readyMs > RESTART.readyMs ? [`a restart was ready after ${readyMs} ms`] : []),
       ...(memory.peak > BARS.peak ? [`a restart took ${Math.round(memory.peak)} MB`] : []),
       ...(failure === undefined ? [] : [`a restart: ${failure}`]),
     ];
+    if (faults.length > 0) await endSieges();
+    return faults;
   } catch (error) {
+    await endSieges();
     return [`a restart: ${inspect(error).slice(0, 300)}`];
   } finally {
     memory.stop();
-    server.kill('SIGKILL');
-    await server.exited;
   }
 }
 

@@ -18,7 +18,7 @@ export async function execute(
 
 export interface TestDatabase {
   url: string;
-  /** Copies it under a name, while it has no connections. */
+  /** Copies it under a name, in place of an earlier copy, while it has no connections. */
   save: (copy: string) => Promise<void>;
   /** Puts a copy in its place. */
   putBack: (copy: string) => Promise<void>;
@@ -41,7 +41,11 @@ export async function createTestDatabase(serverUrl: string): Promise<TestDatabas
   url.pathname = `/${name}`;
   return {
     url: url.href,
-    save: (copy) => create(`${name}_${copy}`, `TEMPLATE ${name}`),
+    async save(copy) {
+      const copied = `${name}_${copy}`;
+      if (names.has(copied)) await drop(copied);
+      await create(copied, `TEMPLATE ${name}`);
+    },
     async putBack(copy) {
       await drop(name);
       await create(name, `TEMPLATE ${name}_${copy}`);

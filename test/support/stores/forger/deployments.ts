@@ -1,6 +1,7 @@
 /** Deployments whose whole storage can be put back to an earlier state, or lose its tree. */
 import { cp, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
+import { afterAll } from '@jest/globals';
 import { temporaryFolder } from '../sqlite/sqliteEventStore.ts';
 import { apiClient, TEST_KEY, type Client, type Reply } from '../../http/service.ts';
 import { eventually } from '../../processes/operator.ts';
@@ -11,7 +12,7 @@ import { treeForger, type TreeForger } from './treeForger.ts';
 
 /** The storage of a service: its log, its read models, and its tree. */
 interface Storage extends Pick<ForgedStores, 'env' | 'forger' | 'close'>, TreeForger {
-  /** Copies all of it under a name, while no service runs. */
+  /** Copies all of it under a name, in place of an earlier copy, while no service runs. */
   save(name: string): Promise<void>;
   /** Puts a copy back, while no service runs: all of it, or not the log. */
   putBack(name: string, part?: 'without its log'): Promise<void>;
@@ -27,6 +28,8 @@ export interface Deployment extends Omit<Storage, 'close'> {
   cli(...args: string[]): Promise<CliResult>;
   /** The same with further options. */
   cliWith(env: Record<string, string>, ...args: string[]): Promise<CliResult>;
+  /** Kills what runs of it. */
+  killAll(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -58,6 +61,7 @@ async function openStorage(stores: ForgedStores): Promise<Storage> {
     ...treeForger(env),
     save: (name) =>
       whileStopped(async () => {
+        await rm(join(copies, name), { recursive: true, force: true });
         await cp(folder, join(copies, name), { recursive: true });
         await database?.save(name);
       }),
@@ -94,6 +98,11 @@ async function deploymentOver(storage: Storage): Promise<Deployment> {
   const running = new Set<ServerProcess>();
   const cliWith: Deployment['cliWith'] = (env, ...args) =>
     startCliWith({ ...storage.env, ...env }, ...args).ended;
+  async function killAll(): Promise<void> {
+    for (const process of running) process.kill('SIGKILL');
+    await Promise.all([...running].map(({ exited }) => exited));
+    running.clear();
+  }
   return {
     ...storage,
     cliWith,
@@ -127,9 +136,9 @@ async function deploymentOver(storage: Storage): Promise<Deployment> {
         },
       };
     },
+    killAll,
     async close() {
-      for (const process of running) process.kill('SIGKILL');
-      await Promise.all([...running].map(({ exited }) => exited));
+      await killAll();
       await storage.close();
     },
   };
@@ -138,11 +147,48 @@ async function deploymentOver(storage: Storage): Promise<Deployment> {
 interface DeploymentKind {
   name: string;
   open(): Promise<Deployment>;
+  /**
+   * Opens a deployment that has written two events, signed each, and stopped: a forger may change the
+   * first, because the read models know the hash of the last one. It is made once for the test file,
+   * and put back for each test, so that each has the same log, tree and keys.
+   */
+  openSigned(): Promise<Deployment>;
+}
+
+const SIGNED = 'signed';
+
+async function signTwice(deployment: Deployment): Promise<void> {
+  const service = await deployment.start();
+  await service.ready();
+  await service.write();
+  await service.write();
+  await service.stop();
+}
+
+async function openDeployment(open: () => Promise<ForgedStores>): Promise<Deployment> {
+  return deploymentOver(await openStorage(await open()));
 }
 
 /** The deployments on which every attack is tried: the first one is embedded, the last one distributed. */
-export const deployments = async (): Promise<readonly DeploymentKind[]> =>
-  (await forgedStores()).map(({ name, open }) => ({
+export async function deployments(): Promise<readonly DeploymentKind[]> {
+  const signed = new Map<string, Deployment>();
+  // Before the hook that stops the database server: hooks of this kind run in order of declaration.
+  afterAll(async () => {
+    for (const deployment of signed.values()) await deployment.close();
+  });
+  return (await forgedStores()).map(({ name, open }) => ({
     name,
-    open: async () => deploymentOver(await openStorage(await open())),
+    open: () => openDeployment(open),
+    async openSigned() {
+      let deployment = signed.get(name);
+      if (deployment) await deployment.putBack(SIGNED);
+      else {
+        deployment = await openDeployment(open);
+        signed.set(name, deployment);
+        await signTwice(deployment);
+        await deployment.save(SIGNED);
+      }
+      return { ...deployment, close: deployment.killAll };
+    },
   }));
+}
