@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
 import { put, rowMaps } from '../../../shared/projections/fold.ts';
+import type { AnyRemoval } from '../../../shared/projections/project.ts';
 import type { Table, Tables } from '../../../shared/readModels/table.ts';
 import {
   OWNERS,
@@ -21,10 +22,14 @@ function prepareTable(database: DatabaseSync, name: string, table: Table) {
   };
 }
 
+interface SyncRowAccess extends RowAccess {
+  remove: (removals: readonly AnyRemoval[]) => void;
+}
+
 /**
  * The rows of one file, with statements that are prepared once. Its methods throw SQLite's errors.
  */
-export function createRowAccess(database: DatabaseSync, tables: Tables): RowAccess {
+export function createRowAccess(database: DatabaseSync, tables: Tables): SyncRowAccess {
   const names = Object.keys(tables) as TableName[];
   const prepared = Object.fromEntries(
     Object.entries(tables).map(([name, table]) => [name, prepareTable(database, name, table)]),

@@ -175,7 +175,9 @@ test.each([
 });
 
 test('a long text has the words of its parts', () => {
-  const characters = fc.constantFrom(...'aBé1²Σ.ー漢ガか한™*\u0301\u3099\u11a8\u00ad\ufdfa々𝚺ŉ');
+  const characters = fc.constantFrom(
+    ...Array.from('aBé1²Σ.ー漢ガか한™*\u0301\u3099\u11a8\u00ad\ufdfa々𝚺ŉ'),
+  );
   fc.assert(
     fc.property(
       fc.array(fc.string({ unit: characters, minLength: 1, maxLength: 6 }), {
@@ -197,7 +199,7 @@ test('a long text has the words of its parts', () => {
 });
 
 test('a long text without spaces has the words of a short one', () => {
-  const characters = fc.constantFrom(...'漢字かなガか한글々ーΣ1™\u3099\u11a8');
+  const characters = fc.constantFrom(...Array.from('漢字かなガか한글々ーΣ1™\u3099\u11a8'));
   fc.assert(
     fc.property(fc.string({ unit: characters, minLength: 1, maxLength: 12 }), (part) => {
       const most = Math.floor(LIMITS.search.textCharacters / part.length);

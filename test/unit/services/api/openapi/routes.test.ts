@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { expect, test } from '@jest/globals';
-import Koa, { type Context } from 'koa';
+import Koa from 'koa';
 import type { RouteContext } from '../../../../../services/api/context.ts';
 import { routes } from '../../../../../services/api/features.ts';
 import { compressResponses } from '../../../../../services/api/http/middleware/compressed.ts';
@@ -25,7 +25,7 @@ test('the document is compressed once for all its responses', async () => {
   });
   app.use(compressResponses(createResponseMemory(memoryFor('answers', 64 * 1_048_576))));
   app.use(async (ctx) => {
-    await route.handle(context, {} as never, ctx as Context);
+    await route.handle(context, {} as never, ctx);
   });
   const server: Server = app.listen(0, '127.0.0.1');
   await once(server, 'listening');

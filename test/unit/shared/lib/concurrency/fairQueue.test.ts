@@ -42,7 +42,10 @@ test('no entry is lost, and no other account is served twice while an account wa
       function shift(): void {
         const next = queue.peek();
         expect(queue.shift()).toBe(next);
-        if (waitingCount() === 0) return void expect(next).toBeUndefined();
+        if (waitingCount() === 0) {
+          expect(next).toBeUndefined();
+          return;
+        }
         const { account } = next!;
         expect(waiting.get(account)!.shift()).toBe(next);
         servedMeanwhile.delete(account);
