@@ -91,7 +91,7 @@ export const REQUEST_LIMITS = {
     /**
      * Heap per connection, which limits MAX_CONNECTIONS too. One that sends headers takes up to 24 KB.
      */
-    connectionBytes: 48 * KIB,
+    connectionBytes: 64 * KIB,
     /** How long a client may continue to send a body after its response. */
     lingerMs: 1_000,
     /** Large bodies of refused requests that are read and discarded. */

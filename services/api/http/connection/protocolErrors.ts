@@ -2,6 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { TurnlogError, type ErrorCode } from '../../../../shared/lib/errors/turnlogError.ts';
+import { runPaced } from '../../../../shared/lib/concurrency/pacedSteps.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
@@ -154,6 +155,12 @@ export function answerProtocolErrors(
     };
     // An earlier request gets its response first, or the client would take this one for it.
     if (isEarlierRequest && !last.response.closed) last.response.once('close', answer);
+    // Node reports all requests that are late at once. One that began meanwhile is answered instead.
+    else if (error.code === 'ERR_HTTP_REQUEST_TIMEOUT')
+      runPaced('late requests', () => {
+        if (latest.get(socket) === last) answer();
+        return false;
+      });
     else answer();
   });
 }

@@ -13,8 +13,9 @@ const EXCESSIVE = size({ small: 50, full: 300 });
 /** The headers of all these together are more than may stay in memory while their requests wait. */
 const PIPELINING = 200;
 const WITHOUT_BODY = 800;
-/** A long interval, so that memory is measured and not the rate of connections. */
+/** Connections begin one after another, so that memory is measured and not the rate of connections. */
 const STAY_AGAIN_MS = 5_000;
+const BEGIN_EVERY_MS = 1;
 /** What the names and values of headers may take, but for those of the request itself. */
 const HEADERS_BYTES = 15_000;
 /** A busy service closes a connection later than it says. */
@@ -160,7 +161,7 @@ export async function holdHeaders(battle: Battle): Promise<void> {
   const { clients, pause, prey } = battle;
   const again = (count: number, bytes: (client: number) => string) =>
     clients(count, async (_agent, client, turn) => {
-      if (turn > 0) await pause(STAY_AGAIN_MS);
+      await pause(turn > 0 ? STAY_AGAIN_MS : client * BEGIN_EVERY_MS);
       if (!battle.signal.aborted) await stay(battle, bytes(client));
     });
   const follow = get('/v1/events?from=now&wait=60', `x-api-key: ${prey.key}\r\n${MOST}\r\n`);
