@@ -22,9 +22,9 @@ import { turnEndedError, turnEndSignal } from './queueing/turnWatch.ts';
 
 /**
  * After a run's head, a page must include the events that the run itself appended, or the end of
- * its turn by another writer. Later events do not matter. Events may be large.
+ * its turn by another writer. An append has at most eight events. Later ones do not matter.
  */
-const NEWS_PAGE = 8;
+const NEWS_PAGE = 16;
 
 /** The turn of a run. */
 export const turnOf = ({ request: { session_id }, state: { turn } }: OpenRun) => ({
@@ -147,7 +147,7 @@ export async function recordTurnEvents(
             turn: run.state.turn,
             ...errorSummary(error),
           },
-          'an event of a turn could not be recorded yet',
+          'events of a turn could not be recorded yet',
         );
       warned = true;
       await sleep(pauseMs);

@@ -59,7 +59,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     ...access,
     load: (places) => access.load(pending.shownAmong(places)),
     save(given) {
-      pending.completeFor(given);
+      erases = pending.completeFor(given) || erases;
       return access.save(given);
     },
     remove(removals) {

@@ -41,7 +41,7 @@ export async function readTurnRecord(
   const target = { account_id, response: ctx.res, bytes: PAGE_BUFFER_BYTES };
   let storedBytes = 0;
   const held = await readHoldingMemory(api, target, async (grow) => {
-    // Followers of a live turn read its record all at once, when it has ended.
+    // Followers may read the record of a turn all at once, when it has ended.
     await waitToBegin(account_id);
     const row = await readTurn(api, subject, (bytes) => {
       grow(MEMORY_PER_EVENT_BYTE * bytes);

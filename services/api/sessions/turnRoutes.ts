@@ -133,7 +133,7 @@ const getTurnRoute = defineRoute({
             if (mayWait && row.status === 'running')
               return { running: { session_id: row.session_id, turn: number, revision } };
             await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
-            // Reads that wait for the same event, key or audit entry go on all at once.
+            // Reads that wait for the same event, key or audit entry would otherwise continue all at once.
             await waitToBegin(account_id);
             const to = { account_id, pretty: wantsPretty(ctx) };
             return { response: await renderOne(presentTurn(session_id, row, query), to) };

@@ -161,7 +161,7 @@ export function startIndexer(indexing: Indexing): Indexer {
     unreadableLogged = true;
   }
 
-  /** Removes some of what erasures left. Returns false when there is nothing to do now. */
+  /** Removes some rows or words of erased turns. Returns false when there is nothing to do now. */
   async function forgetSome(): Promise<boolean> {
     const forgetResult = await store.forget?.(canForget);
     if (forgetResult === 'begun') {
@@ -190,9 +190,14 @@ export function startIndexer(indexing: Indexing): Indexer {
   const indexSome = createIndexSteps(indexing, pauseAfter, onUnreadable);
 
   async function runStep(): Promise<void> {
+    let forgets: boolean;
+    do {
+      const startedAt = performance.now();
+      forgets = await forgetSome();
+      if (forgets) await pauseAfter(startedAt, FORGETTING_PAUSE_FACTOR);
+      // Deleting may make the room that indexing lacks.
+    } while (failed && forgets && !signal.aborted);
     const indexes = await indexSome();
-    const startedAt = performance.now();
-    const forgets = await forgetSome();
     if (failed) logger.info({}, 'Turns are indexed again');
     endTrouble();
     pauses.reset();
@@ -200,7 +205,6 @@ export function startIndexer(indexing: Indexing): Indexer {
     if (!hasMore) await resolvesWithin(workRequested.promise, IDLE_MS);
     workRequested = Promise.withResolvers<void>();
     if (!hasMore) await gathering.pause(signal);
-    else if (forgets) await pauseAfter(startedAt, FORGETTING_PAUSE_FACTOR);
   }
 
   async function run(): Promise<void> {

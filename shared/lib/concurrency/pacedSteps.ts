@@ -10,6 +10,8 @@ const BUDGET_MS = 2;
 const waiting = new Map<string, Step[]>();
 /** When steps began in this turn of the event loop; undefined before the first. */
 let beganAt: number | undefined;
+/** True until everything that a request without a wait does at first is done. */
+let isBeginning = false;
 
 function hasTime(): boolean {
   const now = performance.now();
@@ -39,8 +41,12 @@ function runWaiting(): void {
   waiting.delete(accountId);
   if (queue.length > 0) waiting.set(accountId, queue);
   if (step()) enqueue(accountId, step);
-  // Continues after everything that the step has resolved, which is part of its time.
-  queueMicrotask(() => process.nextTick(runWaiting));
+  afterMicrotasks(runWaiting);
+}
+
+/** Calls back after everything that was resolved, which is part of the time of a step. */
+function afterMicrotasks(callback: () => void): void {
+  queueMicrotask(() => process.nextTick(callback));
 }
 
 /**
@@ -59,7 +65,15 @@ export function runPaced(accountId: string, step: Step): void {
  * account's running tasks: a flood of requests does not stop those.
  */
 export function waitToBegin(accountId: string): Promise<void> | undefined {
-  if (waiting.size === 0 && hasTime()) return undefined;
+  if (waiting.size === 0 && !isBeginning && hasTime()) {
+    // Of many that continue at once, all would see that there is time, before the first has used it.
+    isBeginning = true;
+    afterMicrotasks(() => {
+      isBeginning = false;
+      runWaiting();
+    });
+    return undefined;
+  }
   return new Promise<void>((resolve) =>
     enqueue(`${accountId} requests`, () => {
       resolve();

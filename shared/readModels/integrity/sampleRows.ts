@@ -303,14 +303,15 @@ export function createRowSampler({
   async function proceedWithLong(comparison: AsyncGenerator<void, void>): Promise<void> {
     long = undefined;
     readBytes = longBytes;
-    if (await proceed(comparison)) {
-      [long, longBytes] = [comparison, readBytes];
-      return;
+    try {
+      if (await proceed(comparison)) {
+        [long, longBytes] = [comparison, readBytes];
+        return;
+      }
+      if (drawn) long = compareDrawn(drawn.table, drawn.key);
+    } finally {
+      if (long !== comparison) [longBytes, drawn, passedOver] = [0, undefined, 0];
     }
-    longBytes = 0;
-    if (drawn) long = compareDrawn(drawn.table, drawn.key);
-    drawn = undefined;
-    passedOver = 0;
   }
 
   /** Examines the row of a key, or passes it over without memory for it. */

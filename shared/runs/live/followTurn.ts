@@ -20,7 +20,7 @@ export type TurnUpdate =
 /** The recorded turn. */
 export interface TurnSnapshot {
   turn: RecordedTurn;
-  /** Releases the memory of the snapshot. Called after its parts and its end were passed on. */
+  /** Releases the memory of the snapshot. */
   done: () => void;
 }
 
@@ -110,7 +110,9 @@ export async function* followTurn(
   const readOutcome = async (): Promise<RecordedTurnOutcome | undefined> => {
     const { turn: recorded, done } = await readSnapshot();
     done();
-    return recorded.outcome;
+    // A tool call whose append seemed to fail is in the record only.
+    const isComplete = partsAfter(recorded.rounds, position).next().done === true;
+    return isComplete ? recorded.outcome : undefined;
   };
   let position = after;
   for (;;) {
@@ -122,7 +124,7 @@ export async function* followTurn(
       const isWhole = running.hasEnded() && running.isBuffered();
       if (isWhole && awaitOwnOutcome) return yield { type: 'ended', ...(await awaitOwnOutcome()) };
       const outcome = isWhole ? await running.shareOutcome(readOutcome) : undefined;
-      // All followers that wait for the end receive it at once.
+      // Otherwise, all followers would receive the end at once.
       await waitToBegin(subject.account_id);
       if (outcome) return yield { type: 'ended', ...outcome };
     }

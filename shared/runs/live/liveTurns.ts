@@ -287,7 +287,9 @@ export function createLiveTurns({
       read: () => Promise<RecordedTurnOutcome | undefined>,
     ): Promise<RecordedTurnOutcome | undefined> {
       const recorded = await read().catch(() => undefined);
-      const chars = recorded && 'result' in recorded ? recorded.result.output.length : 0;
+      const output = recorded && 'result' in recorded ? recorded.result.output : '';
+      // The text, its event as JSON, and the bytes that are sent.
+      const chars = 3 * output.length;
       if (recorded && isBuffered && canBuffer(account_id, chars)) {
         addBuffered(account_id, chars);
         bufferedChars += chars;

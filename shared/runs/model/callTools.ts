@@ -115,7 +115,7 @@ export async function callTools(
       run,
       toolCalls.map((call) => ({ type: 'record_tool_call', run: run.state, call })),
     );
-    // A client that a stream names the calls to may read the session next.
+    // A client that receives the calls from a stream may read the session next.
     context.readModels.showLater?.(position);
     recorded += toolCalls.length;
     recording = false;

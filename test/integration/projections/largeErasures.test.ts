@@ -1,5 +1,5 @@
 import { mkdtemp, rm } from 'node:fs/promises';
-import type { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
@@ -196,6 +196,26 @@ async function queried(session: string) {
 
 const AT_MOST = { rows: 128, bytes: MIB };
 const LONG = MIB / 2;
+
+test('a command that deletes the last rows cleans the write-ahead file, although a server keeps it open', async () => {
+  const marker = newMarker();
+  const erased = record('session_1', sessionStarted(), ...turns(1, 300, marker.repeat(1_000)));
+  await apply(...erased);
+  const server = openStore();
+  const reader = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
+  try {
+    await apply(...record('session_1', sessionErased()));
+    reader.exec('BEGIN; SELECT * FROM sessions');
+    await forgetAll();
+    expect(filesHolding(folder, marker)).not.toEqual([]);
+    reader.exec('COMMIT');
+    await store.close();
+    expect(filesHolding(folder, marker)).toEqual([]);
+  } finally {
+    reader.close();
+    await server.close();
+  }
+});
 
 test('a large session is hidden by its erasure, deleted in short transactions also after a restart, and then gone', async () => {
   const marker = newMarker();

@@ -92,13 +92,16 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
   const isPending = (table: TableName, owner: string): boolean =>
     isInSteps(table) && find.get(table, owner) !== undefined;
 
-  /** Completes the removals of an owner at once. */
-  function complete(owner: string): void {
+  /** Completes the removals of an owner at once. Returns whether there were any. */
+  function complete(owner: string): boolean {
+    let removes = false;
     for (const table of Object.keys(tables) as TableName[]) {
       if (!isInSteps(table) || !isPending(table, owner)) continue;
       removeAll([{ table, owner }]);
       end.run(table, owner);
+      removes = true;
     }
+    return removes;
   }
 
   return {
@@ -120,13 +123,16 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
       isAny() ? places.filter(({ table, key }) => !isPending(table, key[0])) : places,
     /**
      * Call it before rows are saved. No command appends to an erased stream, but a row that such an event
-     * makes would be deleted with the others.
+     * makes would be deleted with the others. Returns whether rows were deleted.
      */
-    completeFor(rows: RowMaps): void {
-      if (!isAny()) return;
+    completeFor(rows: RowMaps): boolean {
+      let removes = false;
+      if (!isAny()) return removes;
       for (const table of IN_STEPS)
         for (const row of (rows[table] as Map<string, object>).values())
-          complete((row as Record<string, string>)[OWNERS[table as OwnedTable]]!);
+          removes =
+            complete((row as Record<string, string>)[OWNERS[table as OwnedTable]]!) || removes;
+      return removes;
     },
     /** Deletes some rows whose removal is pending. Returns false when none is left. */
     removeNext(): boolean {

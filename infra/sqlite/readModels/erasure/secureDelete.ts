@@ -23,7 +23,9 @@ const LATE_MS = 10_000;
 interface WalCleanup {
   /** Call it after an erasure was committed. Never throws. */
   erased(): void;
-  /** Ends the retries. Closing the last connection truncates the write-ahead file as well. */
+  /**
+   * Ends the retries with a last one: another process, which knows of no cleanup, may keep the file open.
+   */
   close(): void;
 }
 
@@ -89,5 +91,11 @@ export function createWalCleanup({ database, folder, version }: OpenFile): WalCl
   }
 
   if (readLastErasure(database) !== undefined) erased();
-  return { erased, close: () => clearTimeout(timer) };
+  return {
+    erased,
+    close() {
+      clearTimeout(timer);
+      if (erasedAt !== undefined && database.isOpen) truncateWal(database, WAIT_MS.late);
+    },
+  };
 }

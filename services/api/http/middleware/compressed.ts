@@ -25,11 +25,12 @@ const koaCompress = compress({
   deflate: false,
 });
 
+/** Resolve with undefined without memory to compress: the response is sent uncompressed then. */
 const COMPRESSORS = {
-  gzip: (bytes: Buffer): Promise<Buffer> => promisify(gzip)(bytes, GZIP),
-  br: (bytes: Buffer): Promise<Buffer> => promisify(brotliCompress)(bytes, BROTLI),
+  gzip: (bytes: Buffer) => promisify(gzip)(bytes, GZIP).catch(() => undefined),
+  br: (bytes: Buffer) => promisify(brotliCompress)(bytes, BROTLI).catch(() => undefined),
 };
-type Compressed = Partial<Record<keyof typeof COMPRESSORS, Promise<Buffer>>>;
+type Compressed = Partial<Record<keyof typeof COMPRESSORS, Promise<Buffer | undefined>>>;
 
 /** Bodies of many responses, each with its compressed forms. */
 const sharedBodies = new WeakMap<object, Compressed>();
@@ -57,7 +58,9 @@ export const compressResponses =
       if (accepted !== 'br' && accepted !== 'gzip') return;
       const forms = sharedBodies.get(ctx.body as object);
       if (forms) {
-        ctx.body = await (forms[accepted] ??= COMPRESSORS[accepted](ctx.body as Buffer));
+        const compressed = await (forms[accepted] ??= COMPRESSORS[accepted](ctx.body as Buffer));
+        if (!compressed) return void delete forms[accepted];
+        ctx.body = compressed;
         ctx.set('content-encoding', accepted);
         return;
       }

@@ -64,7 +64,7 @@ export async function readHoldingMemory<Result>(
 /**
  * Reads within memory for a response, of which at most half of the account's share is counted. A read
  * that has to wait for memory ends, so that it holds none meanwhile, and starts again with twice as
- * much. All waits of a read have one deadline. Throws `rate_limited` or `overloaded` on a timeout or a
+ * much. A read and its waits have one deadline. Throws `rate_limited` or `overloaded` on a timeout or a
  * disconnect.
  */
 export async function readWithinGrowingMemory<Result>(

@@ -36,6 +36,20 @@ test('checkpoints after a commit, from the size on, and never within one', () =>
   expect(pending()).toBe(0);
 });
 
+test('a write-ahead log that has grown is checkpointed after each commit, so that it begins anew', () => {
+  const checkpoint = checkpointAfterCommits(database, 100);
+  commitPages(450);
+  const reader = new DatabaseSync(join(folder, 'log.db'));
+  reader.exec('BEGIN; SELECT * FROM texts');
+  checkpoint();
+  commitPages(10);
+  reader.close();
+  checkpoint();
+  expect(pending()).toBe(0);
+  commitPages(1);
+  expect(Number(database.prepare('PRAGMA wal_checkpoint(NOOP)').get()!['log'])).toBeLessThan(10);
+});
+
 test('a checkpoint that can not write leaves the commit as it is, and is made by a later call', () => {
   const checkpoint = checkpointAfterCommits(database, 10);
   const reader = new DatabaseSync(join(folder, 'log.db'));

@@ -258,6 +258,23 @@ test('a store that is away is tried again, and said once', async () => {
   expect(told).toEqual(['away', 'away', undefined]);
 });
 
+test('what erasures left is deleted while turns can not be indexed', async () => {
+  const { state, store } = storeWith([turn(1)]);
+  state.failures = Infinity;
+  let left = 50;
+  const forget = async (): Promise<Forgotten> => {
+    if (left === 0) return 'nothing';
+    left -= 1;
+    return 'some';
+  };
+  const { logger } = recordingLogger();
+  indexer = startIndexer({ store: { ...store, forget }, keys: memoryKeys().keys, logger });
+  indexer.onApplied(true);
+  await until(() => left === 0);
+  // One failure, and then all deletions before the next attempt.
+  expect(state.asked).toBeLessThanOrEqual(2);
+});
+
 test('the trouble of an index ends with its indexer: another has another index', async () => {
   const { state, store } = storeWith([turn(1)]);
   state.failures = Infinity;

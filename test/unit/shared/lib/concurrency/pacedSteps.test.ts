@@ -89,6 +89,21 @@ test('a request begins at once while the event loop has time, and later after it
   expect(waitToBegin('a')).toBeUndefined();
 });
 
+test('of many that continue at once, only as many begin as there is time for what they do next', async () => {
+  await nextTurn();
+  let begun = 0;
+  const begin = async (): Promise<void> => {
+    await waitToBegin('a');
+    await Promise.resolve();
+    begun += 1;
+    spend(0.1);
+  };
+  const all = Promise.all(Array.from({ length: 200 }, begin));
+  await nextTurn();
+  expect(begun).toBeLessThan(100);
+  await all;
+});
+
 test('the requests of one account begin in order, and those of another one in between', async () => {
   const log: string[] = [];
   const names = Array.from({ length: 30 }, (_, at) => `a${at}`);

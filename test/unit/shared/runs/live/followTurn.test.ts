@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { createMemoryBroadcast } from '../../../../../infra/broadcast/memory.ts';
+import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import { createMirroredTurns } from '../../../../../shared/runs/live/mirrorTurns.ts';
 import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
@@ -69,15 +70,21 @@ test('the record of an ended turn is released when its end was passed on', async
   expect(steps).toEqual(['text', 'ended', 'released']);
 });
 
-/** Followers of a live turn of this process, whose record can't be read by the first so many. */
-async function followToEnd(followers: number, { failing }: { failing: number }) {
+/**
+ * Followers of a live turn of this process, whose record can't be read by the first so many. It may have
+ * calls that were not published.
+ */
+async function followToEnd(
+  followers: number,
+  { failing = 0, calls = [] }: { failing?: number; calls?: ToolCalledData[] } = {},
+) {
   let now = 0;
   let most = 0;
   const liveTurns = createLiveTurns();
   const publisher = liveTurns.begin(subject, true);
   publisher.publishText(1, 'Hello.');
   const result = { output: 'Hello.' } as RunResult;
-  const rounds = [{ reasoning: '', text: 'Hello.', calls: [] }];
+  const rounds = [{ reasoning: '', text: 'Hello.', calls }];
   const turn = { rounds, outcome: { result }, deadline: '2999-01-01T00:00:00.000Z' };
   let reads = 0;
   const following = (number: number) => ({
@@ -127,16 +134,21 @@ async function followToEnd(followers: number, { failing }: { failing: number }) 
 }
 
 test('followers of a live turn share one read of its end, which counts as buffered, and do not all get it at once', async () => {
-  const { most, ...rest } = await followToEnd(2_000, { failing: 0 });
+  const { most, ...rest } = await followToEnd(2_000);
   expect(rest).toEqual({
     reads: 1,
     seen: Array.from({ length: 2_000 }, () => 'text,ended'),
-    bufferedChars: 2 * 'Hello.'.length,
+    bufferedChars: 4 * 'Hello.'.length,
   });
   expect(most).toBeLessThan(1_500);
 });
 
-test('a number that can not read the end keeps it from no other', async () => {
+test('followers receive a tool call that is recorded, although its append seemed to fail', async () => {
+  const { seen } = await followToEnd(2, { calls: [{ round: 1 } as ToolCalledData] });
+  expect(seen).toEqual(['text,called,ended', 'text,called,ended']);
+});
+
+test('a follower that can not read the end keeps it from no other', async () => {
   const { seen } = await followToEnd(3, { failing: 1 });
   expect(seen).toEqual(['disconnected', 'text,ended', 'text,ended']);
 });

@@ -70,6 +70,20 @@ test('a client that disconnects from a stream makes no error of its request', as
   expect([errors, request.destroyed]).toEqual([[], true]);
 });
 
+test('the body of a request for a stream is not read', async () => {
+  await serve(async function* (signal) {
+    yield event('first');
+    await once(signal, 'abort');
+  });
+  const asked = once(server, 'request') as Promise<[IncomingMessage, ServerResponse]>;
+  ask('GET / HTTP/1.1\r\ncontent-length: 1000000');
+  const [request] = await asked;
+  socket.write('x'.repeat(100_000));
+  await once(socket, 'data');
+  await sleep(50);
+  expect([request.readableFlowing, request.destroyed]).toEqual([null, false]);
+});
+
 test('of a client that stops to read no more is read than it takes, and it is cut', async () => {
   let read = 0;
   let left: AbortSignal | undefined;
