@@ -189,14 +189,19 @@ export function startIndexer(indexing: Indexing): Indexer {
 
   const indexSome = createIndexSteps(indexing, pauseAfter, onUnreadable);
 
-  async function runStep(): Promise<void> {
-    let forgets: boolean;
-    do {
+  /** While indexing fails, all is deleted first: that may make the room that it lacks. */
+  async function forget(): Promise<boolean> {
+    for (;;) {
       const startedAt = performance.now();
-      forgets = await forgetSome();
-      if (forgets) await pauseAfter(startedAt, FORGETTING_PAUSE_FACTOR);
-      // Deleting may make the room that indexing lacks.
-    } while (failed && forgets && !signal.aborted);
+      const forgets = await forgetSome();
+      if (!forgets) return false;
+      await pauseAfter(startedAt, FORGETTING_PAUSE_FACTOR);
+      if (!failed || signal.aborted) return true;
+    }
+  }
+
+  async function runStep(): Promise<void> {
+    const forgets = await forget();
     const indexes = await indexSome();
     if (failed) logger.info({}, 'Turns are indexed again');
     endTrouble();

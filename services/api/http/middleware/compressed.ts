@@ -59,7 +59,10 @@ export const compressResponses =
       const forms = sharedBodies.get(ctx.body as object);
       if (forms) {
         const compressed = await (forms[accepted] ??= COMPRESSORS[accepted](ctx.body as Buffer));
-        if (!compressed) return void delete forms[accepted];
+        if (!compressed) {
+          delete forms[accepted];
+          return;
+        }
         ctx.body = compressed;
         ctx.set('content-encoding', accepted);
         return;
