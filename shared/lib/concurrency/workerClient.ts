@@ -72,9 +72,9 @@ const endOf = (failure: NodeJS.ErrnoException | undefined): Error =>
 const OVERRIDING_FLAGS = ['--max-old-space-size', '--max-semi-space-size', '--max-heap-size'];
 
 /**
- * Makes the heap limits of threads effective. Where the process was started with a limit of its own
- * heap, V8 ignores the limits of threads, and each of them may use as much. Call this before the first
- * thread starts; V8 has read the flags for the heap of this thread, which keeps its limit.
+ * Makes the heap limits of threads effective. Where the process was started with a heap limit, V8
+ * ignores those of threads, and each of them may use as much. Call this before the first thread starts;
+ * V8 has read the flags for the heap of this thread, which keeps its limit.
  */
 export function applyThreadHeapLimits(): void {
   for (const flag of OVERRIDING_FLAGS) setFlagsFromString(`${flag}=0`);
