@@ -20,7 +20,7 @@ export function createSchemaChecker(): SchemaChecker & ToolSchemaChecker & Async
     start: () =>
       new Worker(new URL('./checkWorker.ts', import.meta.url), {
         name: 'schemas',
-        resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 4 },
+        resourceLimits: { maxOldGenerationSizeMb: heapMb, maxYoungGenerationSizeMb: 12 },
       }),
     ...LIMITS.slowWork,
     withinMs: checkMs,

@@ -33,7 +33,7 @@ interface Thread {
 }
 
 /** Heap for young objects. The default takes several times as much. */
-const YOUNG_MB = 4;
+const YOUNG_MB = 12;
 const NOT_RESPONDING = 'its thread does not respond';
 /** Calls `onSilent` when the thread does not answer within `silentMs`, however busy it is. */
 function watchThread(worker: Worker, onSilent: () => void): NodeJS.Timeout {
