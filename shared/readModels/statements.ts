@@ -13,6 +13,22 @@ export interface Dialect {
 
 export const columnNames = (table: Table): string[] => Object.keys(table.columns);
 
+/**
+ * SQL for the UTF-8 bytes of a row's texts and JSON, in these columns. SQLite takes the lengths of texts
+ * from the header of the row.
+ */
+export const bytesOfColumns = (
+  name: string,
+  { columns }: Table,
+  read: readonly string[] = Object.keys(columns),
+): string =>
+  read
+    .map((column) => ({ kind: columns[column]!.kind, value: `${name}.${column}` }))
+    .filter(({ kind }) => kind === 'text' || kind === 'json')
+    .map(({ kind, value }) => (kind === 'json' ? `CAST(${value} AS TEXT)` : value))
+    .map((value) => `coalesce(octet_length(${value}), 0)`)
+    .join(' + ');
+
 function createTable(name: string, table: Table, { types, options }: Dialect): string {
   const columns = Object.entries(table.columns).map(
     ([column, { kind, nullable }]) => `${column} ${types[kind]}${nullable ? '' : ' NOT NULL'}`,

@@ -1,7 +1,7 @@
 import type { QueryResultRow } from 'pg';
 import type { Bounds, PageOf } from '../../../shared/readModels/page.ts';
 import type { Listing } from '../../../shared/readModels/sqlDatabase.ts';
-import { columnNames, upsert } from '../../../shared/readModels/statements.ts';
+import { bytesOfColumns, columnNames, upsert } from '../../../shared/readModels/statements.ts';
 import type { Table } from '../../../shared/readModels/table.ts';
 import { TABLES } from '../../../shared/readModels/tables.ts';
 import { DIALECT, liveSchema, VERSION } from './schema.ts';
@@ -61,14 +61,8 @@ export function rowStatements(
   };
 }
 
-/** SQL for the UTF-8 bytes of a row's text and JSON, in the columns that are read. */
-function bytesOfRow({ table, columns }: Listing): string {
-  const described: Table = TABLES[table];
-  return (columns ?? columnNames(described))
-    .filter((name) => ['text', 'json'].includes(described.columns[name]!.kind))
-    .map((name) => `coalesce(octet_length(${table}.${name}::text), 0)`)
-    .join(' + ');
-}
+const bytesOfRow = ({ table, columns }: Listing): string =>
+  bytesOfColumns(table, TABLES[table], columns);
 
 /** What a paging statement adds to each row: how many rows were read. */
 interface Read {

@@ -40,7 +40,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
   const { tables } = options.version;
   const walCleanup = options.exclusive ? undefined : createWalCleanup({ database, ...options });
   const checkpoint = options.exclusive
-    ? () => undefined
+    ? undefined
     : checkpointAfterCommits(database, CHECKPOINT_PAGES);
   let checkpointing: NodeJS.Immediate | undefined;
   const words = createWordIndex(database);
@@ -107,6 +107,15 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     return done;
   }
 
+  /** The checkpoint follows the outcome of the commit. */
+  function checkpointSoon(): void {
+    if (!checkpoint) return;
+    checkpointing ??= setImmediate(() => {
+      checkpointing = undefined;
+      checkpoint();
+    });
+  }
+
   /** Awaits only the steps of the work itself, which never yield the thread to timers or I/O. */
   async function transaction<Result>(work: (rows: RowAccess) => Promise<Result>): Promise<Result> {
     erases = false;
@@ -114,11 +123,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     try {
       const result = await work(rows);
       database.exec('COMMIT');
-      // The caller is told of the commit first.
-      checkpointing ??= setImmediate(() => {
-        checkpointing = undefined;
-        checkpoint();
-      });
+      checkpointSoon();
       if (erases) walCleanup?.erased();
       return result;
     } catch (error) {

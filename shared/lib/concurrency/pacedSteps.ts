@@ -1,4 +1,5 @@
 import { resumeTask } from './eventLoopWatchdog.ts';
+import { createFairQueue } from './fairQueue.ts';
 
 /** A step of some tenths of a millisecond. Returns true while there is more to do. */
 export type Step = () => boolean;
@@ -6,8 +7,8 @@ export type Step = () => boolean;
 /** The time for steps per phase of the event loop, in milliseconds. */
 const BUDGET_MS = 2;
 
-/** Waiting work by account, that of its new requests apart; the one whose turn it is comes first. */
-const waiting = new Map<string, Step[]>();
+/** Waiting work, that of an account's new requests apart. */
+const waiting = createFairQueue<{ accountId: string; step: Step }>();
 /** When steps began in this turn of the event loop; undefined before the first. */
 let beganAt: number | undefined;
 /** True until everything that a request without a wait does at first is done. */
@@ -23,9 +24,7 @@ function hasTime(): boolean {
 }
 
 function enqueue(accountId: string, step: Step): void {
-  const queue = waiting.get(accountId);
-  if (queue) queue.push(step);
-  else waiting.set(accountId, [step]);
+  waiting.push(accountId, { accountId, step });
 }
 
 function beginTurn(): void {
@@ -34,12 +33,8 @@ function beginTurn(): void {
 }
 
 function runWaiting(): void {
-  const [next] = waiting;
-  if (!next || !hasTime()) return;
-  const [accountId, queue] = next;
-  const step = queue.shift()!;
-  waiting.delete(accountId);
-  if (queue.length > 0) waiting.set(accountId, queue);
+  if (waiting.size() === 0 || !hasTime()) return;
+  const { accountId, step } = waiting.shift()!;
   if (step()) enqueue(accountId, step);
   afterMicrotasks(runWaiting);
 }
@@ -55,7 +50,7 @@ function afterMicrotasks(callback: () => void): void {
  * `yieldToEventLoop`, the short steps of many tasks share one turn. Steps must not throw.
  */
 export function runPaced(accountId: string, step: Step): void {
-  if (waiting.size === 0 && hasTime() && !step()) return;
+  if (waiting.size() === 0 && hasTime() && !step()) return;
   enqueue(accountId, step);
 }
 
@@ -65,7 +60,7 @@ export function runPaced(accountId: string, step: Step): void {
  * account's running tasks: a flood of requests does not stop those.
  */
 export function waitToBegin(accountId: string): Promise<void> | undefined {
-  if (waiting.size === 0 && !isBeginning && hasTime()) {
+  if (waiting.size() === 0 && !isBeginning && hasTime()) {
     // Of many that continue at once, all would see that there is time, before the first has used it.
     isBeginning = true;
     afterMicrotasks(() => {

@@ -1,5 +1,5 @@
 import type { SqlDatabase } from '../sqlDatabase.ts';
-import type { Table } from '../table.ts';
+import { bytesOfColumns } from '../statements.ts';
 import { TABLES, type FollowedTable } from '../tables.ts';
 import { keyOf, type AnyRow, type KeyValues } from './rowReader.ts';
 
@@ -13,14 +13,6 @@ export interface IntegrityQueries {
   rowBytes(table: FollowedTable, key: KeyValues): Promise<number | undefined>;
   findRow(table: FollowedTable, key: KeyValues): Promise<AnyRow | undefined>;
 }
-
-/** SQL for the bytes of a row's texts and JSON. */
-const bytesOfRow = ({ columns }: Table): string =>
-  Object.entries(columns)
-    .filter(([, { kind }]) => kind === 'text' || kind === 'json')
-    .map(([name, { kind }]) => (kind === 'json' ? `CAST(${name} AS TEXT)` : name))
-    .map((text) => `coalesce(octet_length(${text}), 0)`)
-    .join(' + ');
 
 export function createIntegrityQueries({
   generation,
@@ -42,7 +34,7 @@ export function createIntegrityQueries({
       return rows.map((row) => keyOf(table, row));
     },
     async rowBytes(table, values) {
-      const sql = `SELECT ${bytesOfRow(TABLES[table])} AS bytes FROM {${table}} ${isRow(table)}`;
+      const sql = `SELECT ${bytesOfColumns(table, TABLES[table])} AS bytes FROM {${table}} ${isRow(table)}`;
       return (await query<{ bytes: number }>(sql)(...values))[0]?.bytes;
     },
     findRow: (table, values) => find(table, isRow(table))(...values),

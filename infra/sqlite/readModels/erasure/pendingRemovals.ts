@@ -6,6 +6,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MIB } from '../../../../shared/lib/units.ts';
 import type { RowMaps, RowPlace } from '../../../../shared/projections/fold.ts';
 import type { AnyRemoval } from '../../../../shared/projections/project.ts';
+import { bytesOfColumns } from '../../../../shared/readModels/statements.ts';
 import type { Tables } from '../../../../shared/readModels/table.ts';
 import {
   OWNERS,
@@ -35,13 +36,9 @@ export const isShown = (table: TableName): string =>
 
 function prepareTable(database: DatabaseSync, name: OwnedTable, tables: Tables) {
   const table = tables[name]!;
-  const texts = Object.entries(table.columns)
-    .filter(([, { kind }]) => kind === 'text' || kind === 'json')
-    .map(([column]) => `coalesce(octet_length(${column}), 0)`);
   return {
-    // The lengths are in the header of a row, so that its texts are not read.
     select: database.prepare(
-      `SELECT ${table.key.join(', ')}, ${texts.join(' + ')} AS bytes FROM ${name} WHERE ${OWNERS[name]} = ?`,
+      `SELECT ${table.key.join(', ')}, ${bytesOfColumns(name, table)} AS bytes FROM ${name} WHERE ${OWNERS[name]} = ?`,
     ),
     remove: database.prepare(rowStatements(name, table).remove),
   };
