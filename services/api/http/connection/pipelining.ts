@@ -11,6 +11,8 @@ interface RequestHandlers {
   answer: RequestListener;
   /** Refuses a request whose headers may not stay in memory. */
   refuse: RequestListener;
+  /** Gets the connections whose requests are all answered; the one that has been idle longest is first. */
+  idle?: Set<Socket>;
 }
 
 /**
@@ -18,7 +20,12 @@ interface RequestHandlers {
  * first open response; the others would never release what they hold until it. A connection with
  * too many pipelined requests, or too large ones, is cut.
  */
-export function answerInOrder({ holds, answer, refuse }: RequestHandlers): RequestListener {
+export function answerInOrder({
+  holds,
+  answer,
+  refuse,
+  idle = new Set(),
+}: RequestHandlers): RequestListener {
   // Entries are removed: an idle connection would keep the headers of its last request in memory.
   const current = new WeakMap<Socket, ServerResponse>();
   const waiting = new WeakMap<Socket, (() => void)[]>();
@@ -26,12 +33,15 @@ export function answerInOrder({ holds, answer, refuse }: RequestHandlers): Reque
   function begin(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request;
     current.set(socket, response);
+    idle.delete(socket);
     response.once('close', () => {
       current.delete(socket);
       const [next, ...others] = waiting.get(socket) ?? [];
       if (others.length === 0 || !socket.writable) waiting.delete(socket);
       else waiting.set(socket, others);
-      if (socket.writable) next?.();
+      if (!socket.writable) return;
+      if (next) next();
+      else idle.add(socket);
     });
     answer(request, response);
   }

@@ -36,16 +36,22 @@ export interface ApiServer {
 }
 
 /** The open connections, including those that Node no longer tracks, as after CONNECT. */
-function trackConnections(server: Server): ReadonlySet<Socket> {
+function trackConnections(server: Server, idle: Set<Socket>): ReadonlySet<Socket> {
   const sockets = new Set<Socket>();
   server.on('connection', (socket) => {
     sockets.add(socket);
-    socket.once('close', () => sockets.delete(socket));
+    socket.once('close', () => {
+      sockets.delete(socket);
+      idle.delete(socket);
+    });
   });
   return sockets;
 }
 
-/** Closes connections over the limit, and idle ones while the limit is reached. */
+/**
+ * Closes connections over the limit, and, while it is reached, the half of the idle ones that has been
+ * idle longest: a client that sends one request after the other keeps its connection.
+ */
 function limitConnections(
   server: Server,
   {
@@ -53,8 +59,10 @@ function limitConnections(
     maxConnections,
     logger,
     connections,
+    idle,
   }: Pick<ServerOptions, 'portOption' | 'maxConnections' | 'logger'> & {
     connections: ReadonlySet<Socket>;
+    idle: ReadonlySet<Socket>;
   },
 ): void {
   server.maxConnections = maxConnections;
@@ -77,7 +85,7 @@ function limitConnections(
     const now = performance.now();
     if (now - idleClosedAt >= CLOSE_IDLE_EVERY_MS) {
       idleClosedAt = now;
-      server.closeIdleConnections();
+      for (const socket of [...idle].slice(0, Math.ceil(idle.size / 2))) socket.destroy();
     }
     logRefused(undefined);
   });
@@ -142,7 +150,9 @@ export async function startServer(
       unanswered -= 1;
     }
   }
+  const idle = new Set<Socket>();
   const answerNext = answerInOrder({
+    idle,
     holds: limitHeaderMemory(
       portOption === 'PORT' ? 'headers' : 'metrics_headers',
       LIMITS.http.largeHeadersBytes,
@@ -170,8 +180,8 @@ export async function startServer(
   );
   // Node drops headers beyond this count silently. The count is one higher, so that too many are detected.
   server.maxHeadersCount = LIMITS.http.headers + 1;
-  const connections = trackConnections(server);
-  limitConnections(server, { portOption, maxConnections, logger, connections });
+  const connections = trackConnections(server, idle);
+  limitConnections(server, { portOption, maxConnections, logger, connections, idle });
   answerProtocolErrors(server, { ids, logger });
   const address = await listen(server, { port, portOption, host });
   // After `listening`, an error means that a connection could not be accepted, for example for want
