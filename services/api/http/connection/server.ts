@@ -18,8 +18,11 @@ import { answerProtocolErrors, faultOf, refuseRequest } from './protocolErrors.t
  */
 const KEEP_ALIVE_MS = 65_000;
 
-/** The interval of checks for connections that exceed a timeout. */
-const CHECK_EVERY_MS = 1_000;
+/**
+ * The interval of checks for connections that exceed a timeout. Each such connection costs about
+ * 50 µs, and all of a check end in one step of the event loop.
+ */
+const CHECK_EVERY_MS = 200;
 
 /** The least interval between closing idle connections, while the limit is reached. */
 const CLOSE_IDLE_EVERY_MS = 1_000;
