@@ -89,9 +89,9 @@ export const REQUEST_LIMITS = {
      */
     pipelined: 3,
     /**
-     * Heap per connection, which limits MAX_CONNECTIONS too. One that sends headers takes up to 24 KB.
+     * Heap per connection, which limits MAX_CONNECTIONS too. Headers that are arriving take up to 33 KB of memory.
      */
-    connectionBytes: 64 * KIB,
+    connectionBytes: 96 * KIB,
     /** How long a client may continue to send a body after its response. */
     lingerMs: 1_000,
     /** Large bodies of refused requests that are read and discarded. */

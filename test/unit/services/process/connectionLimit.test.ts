@@ -12,7 +12,7 @@ test.each([
   ['leaves a quarter of the files to the process', 10_000, 1_024, LARGE, 768],
   ['leaves it 1,024 files at the most', 100_000, 20_000, LARGE, 18_976],
   ['leaves it 100 files at the least', 10_000, 128, LARGE, 28],
-  ['leaves 64 KiB of the heap to each', 10_000, 20_000, 256 * MIB, 4_096],
+  ['leaves 96 KiB of the heap to each', 10_000, 20_000, 256 * MIB, 2_730],
   ['is what both leave', 10_000, 1_024, 256 * MIB, 768],
 ])('MAX_CONNECTIONS %s', (...[, wanted, openFiles, heapBytes, connections]) => {
   warned.length = 0;
@@ -26,13 +26,13 @@ test('the warning names what is too small', () => {
   connectionLimit(10_000, logger, { openFiles: 20_000, heapBytes: 256 * MIB });
   expect(warned).toEqual([
     expect.stringMatching(/from 10000 to 768, because the limit of open files is 1024/),
-    expect.stringMatching(/from 10000 to 4096, because the heap has 256 MiB/),
+    expect.stringMatching(/from 10000 to 2730, because the heap has 256 MiB/),
   ]);
 });
 
 test.each([
   ['is 10,000', 11_024, LARGE, 10_000, 0],
-  ['is lower with little heap, without a warning', 20_000, 256 * MIB, 4_096, 0],
+  ['is lower with little heap, without a warning', 20_000, 256 * MIB, 2_730, 0],
   ['is lower with few open files, with a warning', 1_024, 256 * MIB, 768, 1],
 ])('the default %s', (...[, openFiles, heapBytes, connections, warnings]) => {
   warned.length = 0;
