@@ -128,14 +128,16 @@ export function answerProtocolErrors(
   });
   for (const expected of ['checkContinue', 'checkExpectation'] as const)
     server.on(expected, (request, response) => server.emit('request', request, response));
-  server.on('connect', (_request, socket) =>
+  server.on('connect', (_request, socket) => {
+    // Node has removed its own listeners, and an error without one would end the process.
+    socket.on('error', () => socket.destroy());
     sendProtocolError(
       socket,
       new TurnlogError('method_not_allowed', 'There is no method CONNECT.'),
       ids.uuid(),
       405,
-    ),
-  );
+    );
+  });
 
   server.on('clientError', (error: ClientError, socket) => {
     const isTls = isTlsHandshake(error);

@@ -9,6 +9,7 @@ import type { Ids } from '../../../../shared/ports/clock.ts';
 import { createServer } from './nodeHttp.ts';
 import { answerInOrder } from './pipelining.ts';
 import { throttledLog } from '../throttledLog.ts';
+import { GatheredRequest } from './gatheredRequest.ts';
 import { limitHeaderMemory } from './headerMemory.ts';
 import { answerProtocolErrors, faultOf, refuseRequest } from './protocolErrors.ts';
 
@@ -169,6 +170,7 @@ export async function startServer(
   });
   const server = createServer(
     {
+      IncomingMessage: GatheredRequest,
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: LIMITS.http.headersMs,
       requestTimeout: LIMITS.http.requestMs,

@@ -22,7 +22,7 @@ const HEADERS_BYTES = 15_000;
 const SLACK_MS = 20_000;
 
 /** What a connection was answered before it ended. */
-function noteAnswer({ note, report }: Battle, bytes: string): void {
+export function noteAnswer({ note, report }: Battle, bytes: string): void {
   const end = bytes.indexOf('\r\n\r\n');
   if (end < 0) {
     report.answers['cut'] = (report.answers['cut'] ?? 0) + 1;

@@ -7,6 +7,7 @@ import { streamDeltas } from './deltas.ts';
 import { followTurn } from './followers.ts';
 import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histories.ts';
 import { exceedRate, failLogins } from './floods.ts';
+import { sendPieces } from './pieces.ts';
 import { randomMix } from './random.ts';
 import { filterSessions, LISTED } from './lists.ts';
 import { hardlyRead, neverRead, neverReadEvents, readLargest, varyQueries } from './reading.ts';
@@ -55,6 +56,11 @@ const attacks = {
     what: 'connections that idle, wait or stop after as many headers as they may send, or send more',
     attack: holdHeaders,
     meets: ['200', '431 invalid_request', '503 overloaded', '408 invalid_request'],
+  },
+  pieces: {
+    what: 'bodies of chunks of one byte, also behind requests that wait, and CONNECTs that are reset',
+    attack: sendPieces,
+    meets: ['400 invalid_json'],
   },
   faulty: {
     what: 'a provider that answers 8 MiB of error',

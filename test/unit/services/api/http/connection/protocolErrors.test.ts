@@ -47,3 +47,12 @@ test('a request that begins while it is late gets no 408', async () => {
   await nextTurn();
   expect(answer()).toBe('');
 });
+
+test('a CONNECT whose client resets the connection ends the connection, and not the process', () => {
+  const server = makeServer();
+  const { socket, answer } = connection();
+  server.emit('connect', {}, socket);
+  expect(answer()).toMatch(/^HTTP\/1.1 405 /);
+  socket.emit('error', new Error('write ECONNRESET'));
+  expect(socket.destroyed).toBe(true);
+});
