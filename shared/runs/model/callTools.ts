@@ -2,7 +2,7 @@ import { addAbortListener } from 'node:events';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ToolCalledData } from '../../sessions/events.ts';
 import { LIMITS } from '../../limits.ts';
-import { MIB } from '../../lib/units.ts';
+import { KIB } from '../../lib/units.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
@@ -83,6 +83,7 @@ export async function callTools(
 ): Promise<void> {
   const { tool_calls: calls } = answer;
   allowance.countCalls(calls.length);
+  requireRecordable(answer);
   const stop = new AbortController();
   const listening = addAbortListener(signal, () => stop.abort(signal.reason));
   const pending: PendingCall[] = [];
@@ -147,8 +148,7 @@ export async function callTools(
     const unrecorded = recording
       ? []
       : pending.slice(recorded).flatMap(({ settled }) => settled ?? []);
-    // The run fails with the first error. Recording its end will show whether the log is
-    // unavailable.
+    // The run fails with the first error.
     await recordAll(unrecorded, recordFirst).catch(() => undefined);
     throw error;
   } finally {
@@ -163,13 +163,25 @@ const textsBeside = ({ content, reasoning }: ChatAnswer) => ({
 });
 
 /** UTF-8 bytes of the texts of an append of several calls. Encrypted, they take a third more. */
-const APPEND_BYTES = MIB / 2;
+const APPEND_BYTES = 512 * KIB;
+/** The same of one call, which is never made if it could not be recorded. */
+const CALL_BYTES = 740 * KIB;
 
 const bytesOf = (call: object): number =>
   Object.values(call).reduce<number>(
     (sum, value: unknown) => sum + (typeof value === 'string' ? Buffer.byteLength(value) : 0),
     0,
   );
+
+/** Throws `event_invalid` for an answer with a call that is too long to be recorded with any result. */
+function requireRecordable(answer: ChatAnswer): void {
+  const isTooLong = answer.tool_calls.some(({ id, function: called, extra }, index) => {
+    const texts = { id, ...called, extra: JSON.stringify(extra) };
+    const bytes = bytesOf({ ...texts, ...(index === 0 && textsBeside(answer)) });
+    return bytes + LIMITS.tool.resultBytes > CALL_BYTES;
+  });
+  if (isTooLong) throw new TurnlogError('event_invalid', 'A tool call is too long for an event.');
+}
 
 /** The first of these calls, at least one, whose texts together fit in an append. */
 function fittingAppend<Call extends object>(calls: readonly Call[]): readonly Call[] {
