@@ -37,7 +37,7 @@ const failureText = ({ kind, quote }: McpFailure, { callMs }: McpServer): string
   })[kind];
 
 const toolsUnknownError = (name: string): TurnlogError =>
-  new TurnlogError('tool_error', `The tools of ${name} are not known yet: it does not answer.`, {
+  new TurnlogError('tool_error', `The tools of ${name} are not known yet: it does not answer, or memory is short.`, {
     retriable: true,
     retryAfterSeconds: 5,
   });
