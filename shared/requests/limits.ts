@@ -43,8 +43,8 @@ export const REQUEST_LIMITS = {
      */
     modelAnswers: 0.1,
     /**
-     * Tools of MCP servers.
-     * @beyond earlier tools stay; logged
+     * MCP tools.
+     * @beyond not loaded; logged
      */
     toolLists: 0.02,
     /**
