@@ -170,7 +170,10 @@ test('tool calls are recorded once the store is available again', async () => {
 });
 
 test('a tool call that was written although its append failed does not keep the turn from ending', async () => {
-  fates = ['lost_after_write', ...Array.from({ length: 1_000 }, () => 'lost_before_write' as const)];
+  fates = [
+    'lost_after_write',
+    ...Array.from({ length: 1_000 }, () => 'lost_before_write' as const),
+  ];
   await expect(callTool('a')).rejects.toMatchObject({ code: 'store_unavailable' });
   fates = [];
   await end();
