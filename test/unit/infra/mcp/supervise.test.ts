@@ -33,10 +33,11 @@ function start(memory: MemoryLedger, names: string[]) {
         if (request.load) loads += 1;
         return request.load ? described : undefined;
       };
-      port2.on('message', async (request: ThreadRequest) => {
-        if (request.op === 'close') port2.close();
-        else
-          port2.postMessage({ id: (request as { id: number }).id, reply: await replyTo(request) });
+      port2.on('message', (request: ThreadRequest) => {
+        if (request.op === 'close') return port2.close();
+        if (!('id' in request)) return undefined;
+        const { id } = request;
+        return void replyTo(request).then((reply) => port2.postMessage({ id, reply }));
       });
       return {
         port: port1,
