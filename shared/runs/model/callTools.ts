@@ -83,7 +83,12 @@ export async function callTools(
 ): Promise<void> {
   const { tool_calls: calls } = answer;
   allowance.countCalls(calls.length);
-  requireRecordable(answer);
+  // None is made if one can't be recorded.
+  for (const [index, call] of calls.entries()) {
+    const texts = textsOf(call, index === 0 ? answer : {});
+    requireRecordable(texts);
+    allowance.countBytes(...texts);
+  }
   const stop = new AbortController();
   const listening = addAbortListener(signal, () => stop.abort(signal.reason));
   const pending: PendingCall[] = [];
@@ -95,9 +100,6 @@ export async function callTools(
     // run's time limit.
     if (pending.length > 0) await yieldToOthers();
     signal.throwIfAborted();
-    const texts = pending.length === 0 ? [answer.content ?? '', answer.reasoning ?? ''] : [];
-    const { name, arguments: args } = call.function;
-    allowance.countBytes(call.id, name, args, JSON.stringify(call.extra) ?? '', ...texts);
     pending.push(startCall(context, { run, round }, call, stop.signal));
   }
 
@@ -173,14 +175,17 @@ const bytesOf = (call: object): number =>
     0,
   );
 
-/** Throws `event_invalid` for an answer with a call that is too long to be recorded with any result. */
-function requireRecordable(answer: ChatAnswer): void {
-  const isTooLong = answer.tool_calls.some(({ id, function: called, extra }, index) => {
-    const texts = { id, ...called, extra: JSON.stringify(extra) };
-    const bytes = bytesOf({ ...texts, ...(index === 0 && textsBeside(answer)) });
-    return bytes + LIMITS.tool.resultBytes > CALL_BYTES;
-  });
-  if (isTooLong) throw new TurnlogError('event_invalid', 'A tool call is too long for an event.');
+/** The recorded texts of a call, and of the answer beside its first call. */
+const textsOf = (
+  { id, function: { name, arguments: args }, extra }: AnsweredToolCall,
+  { content, reasoning }: Partial<ChatAnswer>,
+): string[] => [id, name, args, JSON.stringify(extra) ?? '', content ?? '', reasoning ?? ''];
+
+/** Throws `event_invalid` for a call that is too long to be recorded with the longest result. */
+function requireRecordable(texts: readonly string[]): void {
+  const bytes = bytesOf(texts) + LIMITS.tool.resultBytes;
+  if (bytes > CALL_BYTES)
+    throw new TurnlogError('event_invalid', 'A tool call is too long for an event.');
 }
 
 /** The first of these calls, at least one, whose texts together fit in an append. */

@@ -151,6 +151,14 @@ test('a call is made only if it can be recorded with the longest result', async 
   ]);
 });
 
+test('no call is made of an answer whose calls are too long for the turn', async () => {
+  const made: string[] = [];
+  const turn = await beginTurn((args) => made.push(args) * 0);
+  const texts = names(5).map(() => 'x'.repeat(500 * KIB));
+  await expect(call(turn, texts)).rejects.toMatchObject({ code: 'tool_error' });
+  expect(made).toEqual([]);
+});
+
 test('calls of a store that was unavailable for a moment are recorded', async () => {
   const turn = await beginTurn(() => 0);
   const { store } = turn.context;
