@@ -6,6 +6,7 @@ import {
   McpFailure,
   type CallReply,
   type DescribedTools,
+  type ListSummary,
   type Reply,
   type ThreadReport,
   type ThreadRequest,
@@ -15,7 +16,11 @@ import type { McpThread } from './mcpThread.ts';
 
 /** An open connection to a server, in a thread. Requests reject with McpFailure. */
 export interface McpConnection {
-  listTools(signal: AbortSignal): Promise<DescribedTools>;
+  /** Lists the tools, and loads them if `isWanted`, which may reserve their memory. */
+  listTools(
+    isWanted: (list: ListSummary) => boolean,
+    signal: AbortSignal,
+  ): Promise<DescribedTools | undefined>;
   /** Calls a tool with arguments as JSON. */
   callTool(tool: string, args: string, signal: AbortSignal): Promise<CallReply>;
   /** Why it has ended, and how many log messages were discarded; undefined while it is open. */
@@ -86,7 +91,10 @@ export async function connectMcp(
     }
   }
 
-  async function listTools(stop: AbortSignal): Promise<DescribedTools> {
+  async function listTools(
+    isWanted: (list: ListSummary) => boolean,
+    stop: AbortSignal,
+  ): Promise<DescribedTools | undefined> {
     const permit = await thread.listings
       .acquire(
         { account_id: server.name, bytes: 0 },
@@ -97,7 +105,9 @@ export async function connectMcp(
         throw new McpFailure({ kind: 'timeout', reason: 'other servers list slowly', quote: '' });
       });
     try {
-      return (await request({ op: 'list' }, stop)) as DescribedTools;
+      const list = (await request({ op: 'list' }, stop)) as ListSummary;
+      const ending = { op: 'endList', load: isWanted(list) } as const;
+      return (await request(ending, stop)) as DescribedTools | undefined;
     } finally {
       permit.release();
     }

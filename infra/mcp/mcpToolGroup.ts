@@ -37,10 +37,14 @@ const failureText = ({ kind, quote }: McpFailure, { callMs }: McpServer): string
   })[kind];
 
 const toolsUnknownError = (name: string): TurnlogError =>
-  new TurnlogError('tool_error', `The tools of ${name} are not known yet: it does not answer.`, {
-    retriable: true,
-    retryAfterSeconds: 5,
-  });
+  new TurnlogError(
+    'tool_error',
+    `The tools of ${name} are not known yet: it does not answer, or memory is short.`,
+    {
+      retriable: true,
+      retryAfterSeconds: 5,
+    },
+  );
 
 /**
  * The tools of an MCP server. The server is started or connected at once, and again after each loss.

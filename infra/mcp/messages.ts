@@ -13,6 +13,8 @@ export interface ThreadOpening {
 export type ThreadRequest =
   | { op: 'open'; id: number }
   | { op: 'list'; id: number }
+  /** Ends a listing: `load` asks for the tools, which the thread then no longer keeps. */
+  | { op: 'endList'; id: number; load: boolean }
   | { op: 'call'; id: number; tool: string; args: string }
   | { op: 'cancel'; id: number }
   | { op: 'close' };
@@ -42,13 +44,21 @@ export interface DescribedTools {
   refused: readonly string[];
 }
 
+/** A list of tools that a thread keeps. */
+export interface ListSummary {
+  /** Differs between lists that differ. */
+  digest: string;
+  /** The memory for the tools with their parsed schemas; an upper bound. */
+  bytes: number;
+}
+
 /** The result of a call, and how many of its items were not valid and were replaced. */
 export interface CallReply extends ToolResult {
   invalidItems: number;
 }
 
-/** What `list` and `call` resolve with; `open` with undefined. */
-export type Reply = DescribedTools | CallReply | undefined;
+/** What `list`, `endList` and `call` resolve with; `open` with undefined. */
+export type Reply = ListSummary | DescribedTools | CallReply | undefined;
 
 /** What the thread reports. */
 export type ThreadReport =

@@ -1,14 +1,15 @@
 import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import type { ToolSchemaChecker } from '../../shared/ports/schemaChecker.ts';
 import type { GroupHealth } from '../../shared/ports/toolbox.ts';
 import { connectMcp, type McpConnection } from './connection.ts';
-import { McpFailure } from './messages.ts';
+import { McpFailure, type ListSummary } from './messages.ts';
 import type { McpServer } from './server.ts';
 import type { McpThread } from './mcpThread.ts';
-import { readToolList, type ListedTool } from './toolList.ts';
+import { readToolList, type ListedTool, type ToolList } from './toolList.ts';
 
 /** A server whose connection is re-established after each loss. */
 interface Supervised {
@@ -44,7 +45,10 @@ export interface McpResources {
   version: string;
   thread: McpThread;
   schemas: ToolSchemaChecker;
+  memory: Pick<MemoryLedger, 'forceReserve' | 'largestRequest'>;
 }
+
+const NO_MEMORY = 'there is no memory for its list of tools, which is loaded later';
 
 /**
  * Starts or connects a server and lists its tools, again at intervals and after change notices. A lost
@@ -52,13 +56,22 @@ export interface McpResources {
  */
 export function supervise(
   server: McpServer,
-  { logger, version, thread, schemas }: McpResources,
+  { logger, version, thread, schemas, memory }: McpResources,
   isBusy: () => boolean,
 ): Supervised {
   const closing = new AbortController();
   const { signal } = closing;
   const firstListed = Promise.withResolvers<void>();
   let tools: readonly ListedTool[] | undefined;
+  /** The memory of the tools, and of a new list while it is read. */
+  const permit = memory.forceReserve({
+    account_id: server.name,
+    purpose: 'toolLists',
+    bytes: 0,
+  });
+  /** The list of the tools. Without a digest, it is read again. */
+  let loaded: { digest: string | undefined; bytes: number } = { digest: undefined, bytes: 0 };
+  let lacksMemory = false;
   let current: McpConnection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let refusedTools: readonly string[] = [];
@@ -67,9 +80,38 @@ export function supervise(
   /** Ends the pauses between two listings. */
   let wake: (() => void) | undefined;
 
+  /** Reserves the memory of a list that has changed, beside that of the tools, which stay meanwhile. */
+  function reserve({ digest, bytes }: ListSummary): boolean {
+    const isNew = digest !== loaded.digest;
+    const hasMemory =
+      !isNew ||
+      (bytes <= memory.largestRequest('toolLists') && permit.resize(loaded.bytes + bytes));
+    if (!hasMemory) permit.countRejection();
+    if (!hasMemory && !lacksMemory)
+      logger.warn(
+        { server: server.name, bytes, tools: tools?.length ?? 0 },
+        'there is no memory for the list of tools of an MCP server; its earlier tools stay',
+      );
+    lacksMemory = !hasMemory;
+    return isNew && hasMemory;
+  }
+
   async function list(connection: McpConnection): Promise<void> {
-    const described = await connection.listTools(signal);
-    const read = await readToolList(server, described, { before: tools ?? [], schemas });
+    let next: ListSummary | undefined;
+    try {
+      const described = await connection.listTools((found) => reserve((next = found)), signal);
+      if (!described || !next) return;
+      const read = await readToolList(server, described, { before: tools ?? [], schemas });
+      // Tools that are only refused here may be accepted next time.
+      const isComplete = read.refused.length === described.refused.length;
+      loaded = { digest: isComplete ? next.digest : undefined, bytes: next.bytes };
+      offer(read);
+    } finally {
+      permit.resize(loaded.bytes);
+    }
+  }
+
+  function offer(read: ToolList): void {
     tools = read.tools;
     firstListed.resolve();
     for (const name of invalidItems.keys())
@@ -98,7 +140,7 @@ export function supervise(
       invalidItems,
       ([tool, items]) => `${items} of the items in the last answer of "${tool}" are not valid`,
     );
-    return [...refusedTools, ...answers].slice(0, NAMED);
+    return [...(lacksMemory ? [NO_MEMORY] : []), ...refusedTools, ...answers].slice(0, NAMED);
   }
 
   /** Watches for what ends the pauses after a listing, from its beginning on. */
@@ -193,6 +235,7 @@ export function supervise(
       closing.abort();
       wake?.();
       await running;
+      permit.release();
     },
   };
 }

@@ -10,7 +10,7 @@ export const STORE_LIMITS = {
     pageBytes: 512 * KIB,
     /**
      * Events waiting for the disk.
-     * @beyond 503; nothing is written
+     * @beyond 503; nothing written
      */
     pendingBytes: 64 * MIB,
     /** Of those, the bytes in the writer thread, which holds them two more times. */

@@ -30,7 +30,7 @@ export interface GroupHealth {
   tools: number;
   /** Why it is away; never the server's own text. */
   reason?: string;
-  /** Tools that are not offered, and tools with invalid content in their last answer, by name. */
+  /** A list without memory, and by name tools that are not offered or gave invalid content last. */
   problems?: string[];
 }
 

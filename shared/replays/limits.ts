@@ -34,7 +34,7 @@ export const REPLAY_LIMITS = {
     /** Concurrent sessions per replay. */
     concurrency: 4,
     /**
-     * Concurrent turns of all replays; accounts take turns.
+     * Concurrent turns of all replays.
      * @beyond waits
      */
     turns: 4,

@@ -41,7 +41,12 @@ export const REQUEST_LIMITS = {
      * Model responses until recorded.
      * @beyond 503
      */
-    modelAnswers: 0.12,
+    modelAnswers: 0.1,
+    /**
+     * MCP tools.
+     * @beyond not loaded; logged
+     */
+    toolLists: 0.02,
     /**
      * Messages to webhooks.
      * @beyond waits

@@ -106,23 +106,22 @@ async function appendOnce(
 
 /**
  * Records events of a run exactly once, in one append, and advances the run's head. While the store is
- * unavailable, retries for `patienceMs`. An append with an unknown outcome may have been written,
- * which the next attempt detects. Conflicts with other writers are always retried for some seconds.
- * A run may take long and wait often: each recorded event lets its request wait for the whole limit
- * again.
+ * unavailable, and after conflicts with other writers, retries for some seconds: tools that were called
+ * can not be called again. An append with an unknown outcome may have been written, which the next
+ * attempt detects. A run may take long and wait often: each recorded event lets its request wait for the
+ * whole limit again.
  */
 export async function recordTurnEvents(
   context: RecordTurnContext,
   run: OpenRun,
   commands: readonly SessionCommand[],
-  patienceMs = 0,
 ): Promise<Position> {
   const { actor, session_id } = run.request;
   const author = { ...actor, causation_id: run.causation_id };
   const events = commands.flatMap((command) => session.decide(command, run.state));
   const prepared = await prepareEvents(context, author, run.head, events);
   const startedAt = performance.now();
-  const retryUntil = startedAt + waitLimitMs(patienceMs);
+  const retryUntil = startedAt + waitLimitMs(RETRY_LIMIT_MS);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     until: startedAt + RETRY_LIMIT_MS,
   });
@@ -166,7 +165,7 @@ export async function recordTurnEnd(
 ): Promise<Position> {
   const { session_id } = run.request;
   try {
-    return await recordTurnEvents(context, run, [command], RETRY_LIMIT_MS);
+    return await recordTurnEvents(context, run, [command]);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged'))
       throw await toDamageError(context, sessionStream(session_id), error, '/session_id');

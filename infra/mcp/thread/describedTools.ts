@@ -1,5 +1,6 @@
+import { createHash } from 'node:crypto';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
-import type { DescribedTool, DescribedTools } from '../messages.ts';
+import type { DescribedTool, DescribedTools, ListSummary } from '../messages.ts';
 import type { McpServer } from '../server.ts';
 import type { MalformedTool } from './malformed.ts';
 
@@ -56,6 +57,25 @@ function describe(tool: ListedTool): DescribedTool {
 
 const bytesOf = ({ name, description, schema }: DescribedTool): number =>
   Buffer.byteLength(name) + Buffer.byteLength(description) + Buffer.byteLength(schema);
+
+/** Memory for a character, in the text of a tool and in its parsed schema, at two bytes. */
+const CHARACTER_BYTES = 4;
+/** Memory that V8 takes for a member or an item of a parsed schema: up to 70 bytes for each of these. */
+const VALUE_BYTES = 72;
+const VALUES = /[[{,:]/g;
+/** Memory for a tool without its texts. */
+const TOOL_BYTES = 512;
+
+const memoryOf = ({ name, description, schema }: DescribedTool): number =>
+  TOOL_BYTES +
+  CHARACTER_BYTES * (name.length + description.length + schema.length) +
+  VALUE_BYTES * (schema.match(VALUES)?.length ?? 0);
+
+/** The summary by which the tools can be recognized, and memory reserved before they are loaded. */
+export const summaryOf = (described: DescribedTools): ListSummary => ({
+  digest: createHash('sha256').update(JSON.stringify(described)).digest('base64'),
+  bytes: described.tools.reduce((sum, tool) => sum + memoryOf(tool), 0),
+});
 
 /**
  * Selects the tools to offer from the pages of a server's list, within the limits. Each page is

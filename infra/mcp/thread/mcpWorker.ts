@@ -1,10 +1,16 @@
 import { parentPort } from 'node:worker_threads';
-import type { ThreadOpening, Reply, ThreadReport, ThreadRequest } from '../messages.ts';
+import type {
+  DescribedTools,
+  ThreadOpening,
+  Reply,
+  ThreadReport,
+  ThreadRequest,
+} from '../messages.ts';
 import { createMcpClient } from './client.ts';
-import { describeTools } from './describedTools.ts';
+import { describeTools, summaryOf } from './describedTools.ts';
 import { openingFailure, requestFailure, resultText } from './replies.ts';
 
-type Numbered = Extract<ThreadRequest, { op: 'open' | 'list' | 'call' }>;
+type Numbered = Extract<ThreadRequest, { op: 'open' | 'list' | 'endList' | 'call' }>;
 
 /** Serves one connection over its port. */
 function serve({ server, version, port }: ThreadOpening): void {
@@ -14,9 +20,18 @@ function serve({ server, version, port }: ThreadOpening): void {
     onClosed: (reason, discardedLogs) => report({ event: 'closed', reason, discardedLogs }),
   });
   const running = new Map<number, AbortController>();
+  let listed: DescribedTools | undefined;
 
   async function perform(request: Numbered, signal: AbortSignal): Promise<Reply> {
-    if (request.op === 'list') return describeTools(server, client.listTools(signal));
+    if (request.op === 'list') {
+      listed = await describeTools(server, client.listTools(signal));
+      return summaryOf(listed);
+    }
+    if (request.op === 'endList') {
+      const tools = request.load ? listed : undefined;
+      listed = undefined;
+      return tools;
+    }
     if (request.op === 'call')
       return resultText(await client.callTool(request.tool, request.args, signal));
     await client.open(signal);

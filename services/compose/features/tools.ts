@@ -55,13 +55,13 @@ function mcpServer(
 async function openMcpGroups(
   servers: NonNullable<ToolsFile['mcp_servers']>,
   schemas: ToolSchemaChecker,
-  { logger, opened }: Opening,
+  { logger, memory, opened }: Opening,
 ): Promise<McpGroup[]> {
   const named = Object.entries(servers);
   if (named.length === 0) return [];
   const { createMcpGroup } = await import('../../../infra/mcp/mcpToolGroup.ts');
   const { createMcpThread } = await import('../../../infra/mcp/mcpThread.ts');
-  const resources = { logger, version: '1', thread: createMcpThread(), schemas };
+  const resources = { logger, version: '1', thread: createMcpThread(), schemas, memory };
   const { env } = process;
   const groups: McpGroup[] = [];
   // Concurrently, because each server may take seconds to stop.

@@ -93,6 +93,22 @@ async function* followRecord(
 }
 
 /**
+ * Yields the recorded output of a failed run after a position: tool calls whose append seemed to fail.
+ * The end of the turn may not be recorded, and the record may be unavailable.
+ */
+async function* recordedRest(
+  readSnapshot: FollowOptions['readSnapshot'],
+  after: TurnOutputPosition,
+): AsyncGenerator<TurnUpdate> {
+  try {
+    for await (const update of followRecord(readSnapshot, after))
+      if (update.type !== 'ended') yield update;
+  } catch {
+    // The client learns from the error that the run failed.
+  }
+}
+
+/**
  * Yields the output of a turn after a position, and then its end, while the turn runs or at any
  * later time. Reads it from the run if that is in this process and buffered, and otherwise from the
  * record. Throws the errors of `readSnapshot`, `store_unavailable` for a turn whose end is long
@@ -122,7 +138,11 @@ export async function* followTurn(
     if (running?.isBuffered()) {
       position = yield* followLiveTurn(running, position, signal);
       const isWhole = running.hasEnded() && running.isBuffered();
-      if (isWhole && awaitOwnOutcome) return yield { type: 'ended', ...(await awaitOwnOutcome()) };
+      if (isWhole && awaitOwnOutcome) {
+        const own = await awaitOwnOutcome();
+        if ('failed' in own) yield* recordedRest(readSnapshot, position);
+        return yield { type: 'ended', ...own };
+      }
       const outcome = isWhole ? await running.shareOutcome(readOutcome) : undefined;
       // Otherwise, all followers would receive the end at once.
       await waitToBegin(subject.account_id);

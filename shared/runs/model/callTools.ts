@@ -2,7 +2,7 @@ import { addAbortListener } from 'node:events';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ToolCalledData } from '../../sessions/events.ts';
 import { LIMITS } from '../../limits.ts';
-import { MIB } from '../../lib/units.ts';
+import { KIB } from '../../lib/units.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
@@ -83,6 +83,12 @@ export async function callTools(
 ): Promise<void> {
   const { tool_calls: calls } = answer;
   allowance.countCalls(calls.length);
+  // None is made if one can't be recorded.
+  for (const [index, call] of calls.entries()) {
+    const texts = textsOf(call, index === 0 ? answer : {});
+    requireRecordable(texts);
+    allowance.countBytes(...texts);
+  }
   const stop = new AbortController();
   const listening = addAbortListener(signal, () => stop.abort(signal.reason));
   const pending: PendingCall[] = [];
@@ -94,9 +100,6 @@ export async function callTools(
     // run's time limit.
     if (pending.length > 0) await yieldToOthers();
     signal.throwIfAborted();
-    const texts = pending.length === 0 ? [answer.content ?? '', answer.reasoning ?? ''] : [];
-    const { name, arguments: args } = call.function;
-    allowance.countBytes(call.id, name, args, JSON.stringify(call.extra) ?? '', ...texts);
     pending.push(startCall(context, { run, round }, call, stop.signal));
   }
 
@@ -147,8 +150,7 @@ export async function callTools(
     const unrecorded = recording
       ? []
       : pending.slice(recorded).flatMap(({ settled }) => settled ?? []);
-    // The run fails with the first error. Recording its end will show whether the log is
-    // unavailable.
+    // The run fails with the first error.
     await recordAll(unrecorded, recordFirst).catch(() => undefined);
     throw error;
   } finally {
@@ -163,13 +165,28 @@ const textsBeside = ({ content, reasoning }: ChatAnswer) => ({
 });
 
 /** UTF-8 bytes of the texts of an append of several calls. Encrypted, they take a third more. */
-const APPEND_BYTES = MIB / 2;
+const APPEND_BYTES = 512 * KIB;
+/** The same of one call, which is never made if it could not be recorded. */
+const CALL_BYTES = 740 * KIB;
 
 const bytesOf = (call: object): number =>
   Object.values(call).reduce<number>(
     (sum, value: unknown) => sum + (typeof value === 'string' ? Buffer.byteLength(value) : 0),
     0,
   );
+
+/** The recorded texts of a call, and of the answer beside its first call. */
+const textsOf = (
+  { id, function: { name, arguments: args }, extra }: AnsweredToolCall,
+  { content, reasoning }: Partial<ChatAnswer>,
+): string[] => [id, name, args, JSON.stringify(extra) ?? '', content ?? '', reasoning ?? ''];
+
+/** Throws `event_invalid` for a call that is too long to be recorded with the longest result. */
+function requireRecordable(texts: readonly string[]): void {
+  const bytes = bytesOf(texts) + LIMITS.tool.resultBytes;
+  if (bytes > CALL_BYTES)
+    throw new TurnlogError('event_invalid', 'A tool call is too long for an event.');
+}
 
 /** The first of these calls, at least one, whose texts together fit in an append. */
 function fittingAppend<Call extends object>(calls: readonly Call[]): readonly Call[] {

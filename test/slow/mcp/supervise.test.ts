@@ -3,6 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { ThreadRequest } from '../../../infra/mcp/messages.ts';
 import { createMcpThread, type McpThread } from '../../../infra/mcp/mcpThread.ts';
 import { supervise } from '../../../infra/mcp/supervise.ts';
+import { createMemoryLedger } from '../../../shared/lib/memory/ledger.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
 import { processOf, serverWith, until } from '../../support/fakes/mcpGroups.ts';
 
@@ -17,7 +18,10 @@ function createThread(meanwhile: (list: number, port: MessagePort) => void) {
         if (request.op === 'close') return port2.close();
         if (request.op === 'list') meanwhile((lists += 1), port2);
         if ('id' in request)
-          port2.postMessage({ id: request.id, reply: { tools: [], refused: [] } });
+          port2.postMessage({
+            id: request.id,
+            reply: { digest: '', bytes: 0, tools: [], refused: [] },
+          });
       });
       return {
         port: port1,
@@ -44,7 +48,8 @@ test.each([
   const { thread, lists } = createThread((list, port) => {
     if (list === 1) notify(port);
   });
-  const resources = { logger: createLogger('silent'), version: '1', thread, schemas };
+  const memory = createMemoryLedger();
+  const resources = { logger: createLogger('silent'), version: '1', thread, schemas, memory };
   supervised = supervise(serverWith(processOf()), resources, () => false);
   await until(() => lists() > 1);
   expect(lists()).toBe(2);

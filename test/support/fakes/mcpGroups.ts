@@ -4,6 +4,7 @@ import { createSchemaChecker } from '../../../infra/jsonschema/schemaChecker.ts'
 import { createMcpThread } from '../../../infra/mcp/mcpThread.ts';
 import type { McpServer, McpTransport } from '../../../infra/mcp/server.ts';
 import { createLogger } from '../../../shared/lib/logger.ts';
+import { createMemoryLedger, type MemoryLedger } from '../../../shared/lib/memory/ledger.ts';
 
 /** The script of the hostile server. */
 export const HOSTILE = fileURLToPath(new URL('../servers/hostileMcpServer.mjs', import.meta.url));
@@ -36,11 +37,15 @@ export const thread = createMcpThread();
 let schemas: ReturnType<typeof createSchemaChecker> | undefined;
 
 /** A group that `closeGroups` closes. Its warnings are passed to `onWarning`. */
-export function openGroup(server: McpServer, onWarning?: (line: unknown) => void): McpGroup {
+export function openGroup(
+  server: McpServer,
+  onWarning?: (line: unknown) => void,
+  memory: MemoryLedger = createMemoryLedger(),
+): McpGroup {
   const logger = createLogger('silent');
   if (onWarning) logger.warn = onWarning;
   schemas ??= createSchemaChecker();
-  const group = createMcpGroup(server, { logger, version: '1', thread, schemas });
+  const group = createMcpGroup(server, { logger, version: '1', thread, schemas, memory });
   open.push(group);
   return group;
 }

@@ -163,9 +163,19 @@ test('an end that had been written is found where a store takes the second try f
   ]);
 });
 
+test('tool calls are recorded once the store is available again', async () => {
+  fates = ['lost_before_write', 'lost_before_write', 'lost_after_write'];
+  await callTools('a', 'b');
+  expect(await types()).toEqual(['started', 'turn_started', 'tool_called', 'tool_called']);
+});
+
 test('a tool call that was written although its append failed does not keep the turn from ending', async () => {
-  fates = ['lost_after_write'];
+  fates = [
+    'lost_after_write',
+    ...Array.from({ length: 1_000 }, () => 'lost_before_write' as const),
+  ];
   await expect(callTool('a')).rejects.toMatchObject({ code: 'store_unavailable' });
+  fates = [];
   await end();
   expect(await types()).toEqual(['started', 'turn_started', 'tool_called', 'turn_completed']);
 });

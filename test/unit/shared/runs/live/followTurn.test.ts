@@ -5,6 +5,7 @@ import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import { createMirroredTurns } from '../../../../../shared/runs/live/mirrorTurns.ts';
 import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
+import type { RecordedTurnOutcome } from '../../../../../shared/sessions/turns/recordedTurn.ts';
 import type { RunResult } from '../../../../../shared/runs/runResult.ts';
 import { followTurn } from '../../../../../shared/runs/live/followTurn.ts';
 
@@ -76,7 +77,11 @@ test('the record of an ended turn is released when its end was passed on', async
  */
 async function followToEnd(
   followers: number,
-  { failing = 0, calls = [] }: { failing?: number; calls?: ToolCalledData[] } = {},
+  {
+    failing = 0,
+    calls = [],
+    own,
+  }: { failing?: number; calls?: ToolCalledData[]; own?: RecordedTurnOutcome } = {},
 ) {
   let now = 0;
   let most = 0;
@@ -101,6 +106,7 @@ async function followToEnd(
       await sleep(100);
       return { turn, done: () => undefined };
     },
+    ...(own && { awaitOwnOutcome: async () => own }),
     now: Date.now,
     stopping: new AbortController().signal,
   });
@@ -146,6 +152,26 @@ test('followers of a live turn share one read of its end, which counts as buffer
 test('followers receive a tool call that is recorded, although its append seemed to fail', async () => {
   const { seen } = await followToEnd(2, { calls: [{ round: 1 } as ToolCalledData] });
   expect(seen).toEqual(['text,called,ended', 'text,called,ended']);
+});
+
+test.each([
+  ['text,called,ended', 0],
+  ['text,ended', 1],
+])(
+  'the client of a failed run receives what it can read of its record: %s',
+  async (seen, failing) => {
+    const calls = [{ round: 1 } as ToolCalledData];
+    const failed = new Error('failed');
+    expect(await followToEnd(1, { calls, failing, own: { failed } })).toMatchObject({
+      seen: [seen],
+      reads: 1,
+    });
+  },
+);
+
+test('the client of a run that succeeds does not read its record', async () => {
+  const own = { result: { output: 'Hello.' } as RunResult };
+  expect(await followToEnd(1, { own })).toMatchObject({ seen: ['text,ended'], reads: 0 });
 });
 
 test('a follower that can not read the end keeps it from no other', async () => {

@@ -6,7 +6,10 @@ import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
+import { KIB } from '../../../../../shared/lib/units.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
 import type { OpenRun } from '../../../../../shared/runs/context.ts';
 import {
   callTools,
@@ -64,7 +67,7 @@ async function beginTurn(delayMs: (args: string) => number) {
       toolbox: {
         call: async (_: string, { arguments: args }: { arguments: string }) => {
           if (delayMs(args) > 0) await sleep(delayMs(args));
-          return { result: args, is_error: false };
+          return { result: args.slice(0, LIMITS.tool.resultBytes), is_error: false };
         },
       },
     },
@@ -131,4 +134,39 @@ test('an append of several calls is limited in bytes', async () => {
   expect(turn.published).toEqual(names(6));
   // Arguments and result have 240 kB.
   expect(Math.max(...appends)).toBe(2);
+});
+
+test('a call is made only if it can be recorded with the longest result', async () => {
+  const made: number[] = [];
+  const turn = await beginTurn((args) => made.push(args.length) * 0);
+  const longest = 740 * KIB - LIMITS.tool.resultBytes - 'call_1echo'.length;
+  await expect(call(turn, ['x', 'x'.repeat(longest + 1)])).rejects.toMatchObject({
+    code: 'event_invalid',
+  });
+  expect([made, appends]).toEqual([[], []]);
+  await call(turn, ['x', 'x'.repeat(longest)]);
+  expect([made, appends]).toEqual([
+    [1, longest],
+    [1, 1],
+  ]);
+});
+
+test('no call is made of an answer whose calls are too long for the turn', async () => {
+  const made: string[] = [];
+  const turn = await beginTurn((args) => made.push(args) * 0);
+  const texts = names(5).map(() => 'x'.repeat(500 * KIB));
+  await expect(call(turn, texts)).rejects.toMatchObject({ code: 'tool_error' });
+  expect(made).toEqual([]);
+});
+
+test('calls of a store that was unavailable for a moment are recorded', async () => {
+  const turn = await beginTurn(() => 0);
+  const { store } = turn.context;
+  const { append } = store;
+  store.append = () => {
+    store.append = append;
+    return Promise.reject(storeUnavailableError('No answer.'));
+  };
+  await call(turn, ['x', 'x']);
+  expect(turn.published).toEqual(names(2));
 });
