@@ -1,12 +1,13 @@
 /**
- * Removes the rows of erased owners. An owner may have any number of long rows: the batch of its erasure
- * deletes some of them, and later steps delete the rest, which no query returns meanwhile.
+ * Removes the rows of erased owners. An owner may have any number of rows: the batch of its erasure deletes
+ * some of them, and later steps delete the rest, which no query returns meanwhile.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { MIB } from '../../../../shared/lib/units.ts';
 import type { RowMaps, RowPlace } from '../../../../shared/projections/fold.ts';
 import type { AnyRemoval } from '../../../../shared/projections/project.ts';
 import { bytesOfColumns } from '../../../../shared/readModels/statements.ts';
+import type { SqlDatabase } from '../../../../shared/readModels/sqlDatabase.ts';
 import type { Tables } from '../../../../shared/readModels/table.ts';
 import {
   OWNERS,
@@ -22,17 +23,21 @@ import { rowStatements } from '../statements.ts';
  */
 const AT_ONCE = { rows: 128, bytes: MIB };
 
-/** The tables that rows are removed from in steps. */
+/**
+ * The tables that rows are removed from in steps: those whose keys begin with the owner. The other one has
+ * the keys of an account, whose number is limited.
+ */
 const IN_STEPS = new Set<TableName>(
-  (Object.keys(OWNERS) as OwnedTable[]).filter((table) => TABLES[table].longRows),
+  (Object.keys(OWNERS) as OwnedTable[]).filter((table) => TABLES[table].key[0] === OWNERS[table]),
 );
 const isInSteps = (table: TableName): table is OwnedTable => IN_STEPS.has(table);
 
 /** SQL condition that is false for the rows of the table whose removal is pending. */
-export const isShown = (table: TableName): string =>
-  isInSteps(table)
-    ? `NOT EXISTS (SELECT 1 FROM pending_removals WHERE table_name = '${table}' AND owner = ${table}.${OWNERS[table]})`
-    : 'true';
+export const isShown: SqlDatabase['isShown'] = (table, given) => {
+  if (!isInSteps(table)) return 'true';
+  const owner = given ?? `${table}.${OWNERS[table]}`;
+  return `NOT EXISTS (SELECT 1 FROM pending_removals WHERE table_name = '${table}' AND owner = ${owner})`;
+};
 
 function prepareTable(database: DatabaseSync, name: OwnedTable, tables: Tables) {
   const table = tables[name]!;
@@ -125,10 +130,11 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
     completeFor(rows: RowMaps): boolean {
       let removes = false;
       if (!isAny()) return removes;
+      const owners = new Set<string>();
       for (const table of IN_STEPS)
         for (const row of (rows[table] as Map<string, object>).values())
-          removes =
-            complete((row as Record<string, string>)[OWNERS[table as OwnedTable]]!) || removes;
+          owners.add((row as Record<string, string>)[OWNERS[table as OwnedTable]]!);
+      for (const owner of owners) removes = complete(owner) || removes;
       return removes;
     },
     /** Deletes some rows whose removal is pending. Returns false when none is left. */
