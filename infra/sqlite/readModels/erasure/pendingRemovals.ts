@@ -54,14 +54,16 @@ interface Removing {
   tables: Tables;
   /** Deletes all rows at once. */
   removeAll: (removals: readonly AnyRemoval[]) => void;
+  /** Called before rows of the table are deleted in steps. False postpones that. */
+  mayRemove: (table: TableName) => boolean;
 }
 
 /** Runs inside transactions. Its methods throw SQLite's errors. */
-export function createPendingRemovals({ database, tables, removeAll }: Removing) {
+export function createPendingRemovals({ database, tables, removeAll, mayRemove }: Removing) {
   let budgetOfBatch = { ...AT_ONCE };
   const prepared = new Map<OwnedTable, ReturnType<typeof prepareTable>>();
   const any = database.prepare('SELECT EXISTS (SELECT 1 FROM pending_removals) AS is_any');
-  const first = database.prepare('SELECT table_name, owner FROM pending_removals LIMIT 1');
+  const first = database.prepare('SELECT owner FROM pending_removals WHERE table_name = ? LIMIT 1');
   const find = database.prepare(
     'SELECT 1 FROM pending_removals WHERE table_name = ? AND owner = ?',
   );
@@ -88,6 +90,15 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
     }
     for (const key of keys) remove.run(...key);
     return isComplete;
+  }
+
+  /** The next removal that is pending and not postponed. */
+  function nextRemoval(): AnyRemoval | undefined {
+    for (const table of IN_STEPS as Set<OwnedTable>) {
+      const row = first.get(table);
+      if (row && mayRemove(table)) return { table, owner: row['owner'] as string };
+    }
+    return undefined;
   }
 
   const isAny = (): boolean => any.get()!['is_any'] === 1;
@@ -117,7 +128,8 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
       for (const removal of removals) {
         const { table, owner } = removal;
         if (!isInSteps(table)) removeAll([removal]);
-        else if (!removeSome(removal, budgetOfBatch)) add.run(table, owner);
+        else if (!removeSome(removal, mayRemove(table) ? budgetOfBatch : { rows: 0, bytes: 0 }))
+          add.run(table, owner);
       }
     },
     /** The places of rows that are not to be removed. */
@@ -137,15 +149,14 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
       for (const owner of owners) removes = complete(owner) || removes;
       return removes;
     },
-    /** Deletes some rows whose removal is pending. Returns false when none is left. */
-    removeNext(): boolean {
+    /** True if rows can be deleted now. */
+    hasNext: (): boolean => nextRemoval() !== undefined,
+    /** Deletes some rows whose removal is pending. */
+    removeNext(): void {
       const budget = { ...AT_ONCE };
-      for (;;) {
-        const next = first.get() as { table_name: OwnedTable; owner: string } | undefined;
-        if (!next) return false;
-        const { table_name: table, owner } = next;
-        if (!removeSome({ table, owner }, budget)) return true;
-        end.run(table, owner);
+      for (let next = nextRemoval(); next; next = nextRemoval()) {
+        if (!removeSome(next, budget)) return;
+        end.run(next.table, next.owner);
       }
     },
   };
