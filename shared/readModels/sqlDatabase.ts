@@ -48,8 +48,11 @@ interface RowWithPage<Row, Paged> {
 export interface SqlDatabase {
   /** SQL expression: the number of the generation that answers. */
   generation: string;
-  /** SQL condition that excludes rows of the table that an erasure has hidden until they are deleted. */
-  isShown(table: TableName): string;
+  /**
+   * SQL condition that excludes rows of the table that an erasure has hidden until they are deleted. `owner`
+   * is SQL for the owner of these rows, by default its column.
+   */
+  isShown(table: TableName, owner?: string): string;
   /** Rows as the driver returns them: booleans and JSON are not converted. */
   query<Row extends object>(sql: string): (...parameters: Parameter[]) => Promise<Row[]>;
   /**

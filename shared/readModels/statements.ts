@@ -1,6 +1,7 @@
+import type { SqlDatabase } from './sqlDatabase.ts';
 import type { Kind, Table, Tables } from './table.ts';
 import { INDEXED } from '../sessions/tables.ts';
-import { PARKED_STREAMS } from './tables.ts';
+import { PARKED_STREAMS, type OwnedTable } from './tables.ts';
 
 /** What the databases write differently. */
 export interface Dialect {
@@ -28,6 +29,13 @@ export const bytesOfColumns = (
     .map(({ kind, value }) => (kind === 'json' ? `CAST(${value} AS TEXT)` : value))
     .map((value) => `coalesce(octet_length(${value}), 0)`)
     .join(' + ');
+
+/**
+ * SQL for the parameter with the owner of rows of the table; null if an erasure has hidden them. It is
+ * evaluated once, where a condition on each row would read any number of hidden rows.
+ */
+export const shownOwner = ({ isShown }: Pick<SqlDatabase, 'isShown'>, table: OwnedTable): string =>
+  `(SELECT id FROM (SELECT ? AS id) AS given WHERE ${isShown(table, 'given.id')})`;
 
 function createTable(name: string, table: Table, { types, options }: Dialect): string {
   const columns = Object.entries(table.columns).map(

@@ -1,6 +1,7 @@
 import { LIMITS } from '../limits.ts';
 import type { Page, PageOf } from '../readModels/page.ts';
 import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
+import { shownOwner } from '../readModels/statements.ts';
 import type { ReplayRow, ReplaySessionRow, ReplayTurnRow } from '../readModels/tables.ts';
 import type { TurnOutcome } from './events.ts';
 import { replayEntry } from './tables.ts';
@@ -50,12 +51,11 @@ const turnsOf = (only: ReplayTurnFilter['only']): string => {
   return `{replay_turns INDEXED BY replay_turns_${only === 'checks_failed' ? 2 : 1}}`;
 };
 
-/** The SQL conditions of a list of turns, with their parameters. */
-function turnConditions(
-  replayId: string,
-  { only, session_id }: ReplayTurnFilter,
-): [condition: string, ...parameters: string[]][] {
-  const conditions: [string, ...string[]][] = [['replay_id = ?', replayId]];
+type Condition = [condition: string, ...parameters: string[]];
+
+/** The SQL conditions of a filter of turns, with their parameters. */
+function turnConditions({ only, session_id }: ReplayTurnFilter): Condition[] {
+  const conditions: Condition[] = [];
   if (session_id !== undefined)
     conditions.push(['entry BETWEEN ? AND ?', replayEntry(session_id, 0), `${session_id}.:`]);
   if (only === 'checks_failed') conditions.push(['failed_checks > 0']);
@@ -63,7 +63,10 @@ function turnConditions(
   return conditions;
 }
 
-export function createReplayQueries({ query, find, page }: SqlDatabase): ReplayQueries {
+export function createReplayQueries(database: SqlDatabase): ReplayQueries {
+  const { query, find, page } = database;
+  const isOfReplay = (table: 'replay_sessions' | 'replay_turns'): string =>
+    `replay_id = ${shownOwner(database, table)}`;
   const running = query<{ replay_id: string }>(
     "SELECT replay_id FROM {replays} WHERE status = 'running' AND account_id = coalesce(?, account_id) ORDER BY replay_id LIMIT ?",
   );
@@ -79,7 +82,8 @@ export function createReplayQueries({ query, find, page }: SqlDatabase): ReplayQ
     where: "account_id = ? AND status <> 'erased'",
     descending: true,
   });
-  const sessions = page({ table: 'replay_sessions', key: 'session_id', where: 'replay_id = ?' });
+  const ofReplay = isOfReplay('replay_sessions');
+  const sessions = page({ table: 'replay_sessions', key: 'session_id', where: ofReplay });
   return {
     findReplay: find('replays', 'WHERE replay_id = ?'),
     async findReplayProgress(replayId) {
@@ -89,10 +93,13 @@ export function createReplayQueries({ query, find, page }: SqlDatabase): ReplayQ
     listRunningReplays: async (limit, accountId) =>
       (await running(accountId ?? null, limit)).map(({ replay_id }) => replay_id),
     listReplays: (accountId, bounds) => replays([accountId], bounds),
-    findReplaySession: find('replay_sessions', 'WHERE replay_id = ? AND session_id = ?'),
+    findReplaySession: find('replay_sessions', `WHERE ${ofReplay} AND session_id = ?`),
     listReplaySessions: (replayId, bounds) => sessions([replayId], bounds),
     listReplayTurns: (replayId, bounds) => {
-      const conditions = turnConditions(replayId, bounds);
+      const conditions: Condition[] = [
+        [isOfReplay('replay_turns'), replayId],
+        ...turnConditions(bounds),
+      ];
       const where = conditions.map(([condition]) => condition).join(' AND ');
       const parameters = conditions.flatMap(([, ...values]) => values);
       const from = turnsOf(bounds.only);

@@ -71,11 +71,12 @@ export interface TurnIndex {
    */
   index(turns: readonly TurnWords[], outOfOrder?: boolean): Promise<void>;
   /**
-   * Deletes some rows of large erased sessions, or when there are none, some words of erased turns from
+   * Deletes some of the many rows of an erasure, or when there are none, some words of erased turns from
    * the index file. They can't be found any more, but their bytes remain there. After the last rows, and after
-   * the last part of a round, the write-ahead file is cleared, too. A round removes all words erased before
-   * it, and rewrites the whole index. It starts only with `begin`. Absent if the database removes such
-   * data itself. Errors: `store_unavailable`.
+   * the last part of a round, the write-ahead file is cleared, too. A round removes all words deleted before
+   * it, and rewrites the whole index. It starts only with `begin`. Where most turns are erased, some are
+   * deleted after the first round. Absent if the database removes such data itself. Errors:
+   * `store_unavailable`.
    */
   forget?(begin: boolean): Promise<Forgotten>;
 }

@@ -1,4 +1,5 @@
 import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
+import { shownOwner } from '../readModels/statements.ts';
 import type { UsageRow } from '../readModels/tables.ts';
 import { USAGE_COLUMNS, USAGE_COUNTS, type UsageColumn } from './tables.ts';
 
@@ -39,31 +40,33 @@ export const keyBeforeDay = (day: string): UsageKey => [day, '', '', '', '', '']
 
 const COLUMNS = USAGE_COLUMNS.join(', ');
 const KEY = `(${USAGE_COLUMNS.map(() => '?').join(', ')})`;
-const SLICE = `FROM {usage} WHERE account_id = ? AND day <= ? AND (${COLUMNS}) > ${KEY}`;
+const IN_SLICE = `day <= ? AND (${COLUMNS}) > ${KEY}`;
 const SUMS = USAGE_COUNTS.map((name) => `CAST(sum(${name}) AS bigint) AS ${name}`).join(', ');
-
-/** The last row of a full slice; no row if fewer rows are left. */
-const LAST_ROW = `SELECT ${COLUMNS} ${SLICE} ORDER BY ${COLUMNS} LIMIT 1 OFFSET ?`;
 
 type LastRow = Record<UsageColumn, string>;
 
 const keyOfLast = ([last]: LastRow[]): UsageKey | undefined =>
   last && USAGE_COLUMNS.map((column) => last[column]);
 
-export const createUsageQueries = ({ queryTwice }: SqlDatabase): UsageQueries => ({
-  async sumUsage(accountId, { after, to, by, limit }) {
-    const start = [accountId, to, ...after];
-    const groups = by.join(', ');
-    const [lastRows, sums] = await queryTwice<LastRow, UsageSum>(
-      { sql: LAST_ROW, parameters: [...start, limit - 1] },
-      (rows) => {
-        const next = keyOfLast(rows);
-        return {
-          sql: `SELECT ${groups}, ${SUMS} ${SLICE} ${next ? `AND (${COLUMNS}) <= ${KEY}` : ''} GROUP BY ${groups}`,
-          parameters: [...start, ...(next ?? [])],
-        };
-      },
-    );
-    return { sums, next: keyOfLast(lastRows) };
-  },
-});
+export function createUsageQueries(database: SqlDatabase): UsageQueries {
+  const slice = `FROM {usage} WHERE account_id = ${shownOwner(database, 'usage')} AND ${IN_SLICE}`;
+  /** The last row of a full slice; no row if fewer rows are left. */
+  const lastRow = `SELECT ${COLUMNS} ${slice} ORDER BY ${COLUMNS} LIMIT 1 OFFSET ?`;
+  return {
+    async sumUsage(accountId, { after, to, by, limit }) {
+      const start = [accountId, to, ...after];
+      const groups = by.join(', ');
+      const [lastRows, sums] = await database.queryTwice<LastRow, UsageSum>(
+        { sql: lastRow, parameters: [...start, limit - 1] },
+        (rows) => {
+          const next = keyOfLast(rows);
+          return {
+            sql: `SELECT ${groups}, ${SUMS} ${slice} ${next ? `AND (${COLUMNS}) <= ${KEY}` : ''} GROUP BY ${groups}`,
+            parameters: [...start, ...(next ?? [])],
+          };
+        },
+      );
+      return { sums, next: keyOfLast(lastRows) };
+    },
+  };
+}

@@ -120,9 +120,12 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
     });
 
     test('are listed by account, newest first; erased ones are not, and have no rows', async () => {
+      const many = Array.from({ length: 300 }, (_, n) => n + 1);
+      const sessions = many.map((n) => ({ session_id: `session_${n}`, revision: 4, turns: 2 }));
+      const compared = many.map((n) => turnComparison(n, { outcome: 'changed', checks: [failed] }));
       await apply(
-        record('replay_1', replayStarted({ instruction: 'secret' })),
-        record('replay_1', replayTurnsCompared()),
+        record('replay_1', replayStarted({ instruction: 'secret', sessions })),
+        record('replay_1', replayTurnsCompared(compared)),
         record('replay_2', replayStarted()),
         record('replay_3', replayStarted(), 'acct_2'),
         record('replay_4', replayStarted()),
@@ -138,8 +141,11 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       expect(await running('acct_2')).toEqual(['replay_3']);
       await apply(record('replay_1', replayErased()));
       expect(await listed()).toEqual(['replay_4', 'replay_2']);
-      expect(await turns()).toEqual([]);
+      for (const filter of [{}, { only: 'changed' }, { only: 'checks_failed' }] as const)
+        expect(await turns(filter)).toEqual([]);
       expect((await fresh.readModels.listReplaySessions('replay_1', ALL)).rows).toEqual([]);
+      for (const { session_id } of sessions)
+        expect(await fresh.readModels.findReplaySession('replay_1', session_id)).toBeUndefined();
       const row = await fresh.readModels.findReplay('replay_1');
       expect(row).toMatchObject({ status: 'erased', settings: null });
       expect(await running()).toEqual(['replay_2', 'replay_3']);

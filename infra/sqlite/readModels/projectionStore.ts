@@ -47,13 +47,18 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
   let erases = false;
   let erasesWords = false;
   const access = createRowAccess(database, tables);
-  const pending = createPendingRemovals({ database, tables, removeAll: access.remove });
-  const remove = options.exclusive ? access.remove : pending.remove;
-
-  function beforeWordsGo(): void {
-    if (!erasesWords) words.mergeAtCommit(false);
-    erasesWords = true;
-  }
+  const pending = createPendingRemovals({
+    database,
+    tables,
+    removeAll: access.remove,
+    mayRemove(table) {
+      if (table !== 'turn_words') return true;
+      if (!words.canDelete()) return false;
+      if (!erasesWords) words.mergeAtCommit(false);
+      erasesWords = true;
+      return true;
+    },
+  });
 
   const rows: RowAccess = {
     ...access,
@@ -62,10 +67,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
       erases = pending.completeFor(given) || erases;
       return access.save(given);
     },
-    remove(removals) {
-      if (removals.some(({ table }) => table === 'turn_words')) beforeWordsGo();
-      return remove(removals);
-    },
+    remove: options.exclusive ? access.remove : pending.remove,
     unpark(streams) {
       erases = true;
       return access.unpark(streams);
@@ -156,9 +158,9 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
       serially(async () => {
         if (!words.holdsErased()) return 'nothing';
         const forgotten = await transaction(async () => {
-          if (!pending.isAny()) return words.forget(begin);
-          beforeWordsGo();
-          erases = !pending.removeNext();
+          if (!pending.hasNext()) return words.forget(begin);
+          pending.removeNext();
+          erases = !pending.hasNext();
           return 'some';
         });
         if (forgotten === 'all') walCleanup?.erased();

@@ -9,6 +9,7 @@ import {
   type TurnWords,
 } from '../../../shared/search/turnIndex.ts';
 import { bucketOf, firstRowid, lastRowid } from './buckets.ts';
+import { canDeleteWords } from './erasure/deletedWords.ts';
 
 const {
   turnsAtOnce,
@@ -62,6 +63,9 @@ const ADVANCE = `INSERT INTO indexed (only_row, position) VALUES (1, ?)
 export const HOLDS_ERASED = `SELECT EXISTS (SELECT 1 FROM pending_removals)
   OR EXISTS (SELECT 1 FROM word_index_data WHERE id >= 65536 << 37) AS holds`;
 
+/** The record in which FTS5 lists the segments of the index. */
+const STRUCTURE = 'SELECT block FROM word_index_data WHERE id = 10';
+
 /** From this number of segments on, FTS5 merges some at a commit; 0 turns that off. */
 const AUTOMERGE =
   "INSERT INTO word_index(word_index, rank) VALUES ('automerge', CAST(? AS INTEGER))";
@@ -90,6 +94,7 @@ export function createWordIndex(database: DatabaseSync) {
     holdsErased: database.prepare(HOLDS_ERASED),
     merge: database.prepare(MERGE),
     changes: database.prepare(CHANGES),
+    structure: database.prepare(STRUCTURE),
     automerge: database.prepare(AUTOMERGE),
   });
   let prepared: ReturnType<typeof prepare> | undefined;
@@ -111,6 +116,11 @@ export function createWordIndex(database: DatabaseSync) {
      */
     mergeAtCommit(merges: boolean): void {
       statements().automerge.run(merges ? SEGMENTS : 0);
+    },
+    /** False if words are to be deleted later, after `forget` has removed more of the previous ones. */
+    canDelete(): boolean {
+      const record = statements().structure.get()?.['block'] as Uint8Array | undefined;
+      return canDeleteWords(record ?? new Uint8Array());
     },
     unindexed(): NextTurn[] {
       const turns: NextTurn[] = [];

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { rm } from 'node:fs/promises';
+import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
+import { generationFile } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import { createProgressChannel } from '../../../shared/projections/progress.ts';
@@ -116,6 +118,33 @@ test('what a process left that died is gone on with, and so is what is erased me
   await untilAll();
   expect(filesWith(folder, [...some(first), ...some(second)])).toEqual([]);
   expect(await search('shared')).toEqual({ found: ['session_3'], holds: false });
+});
+
+test('where most turns are erased, words leave the index as gradually as where few are', async () => {
+  const sessions = Array.from({ length: 14 }, (_, n) => `session_${n}`);
+  const words: string[] = [];
+  for (const session of sessions) words.push(...(await talk(session)));
+  const reader = new DatabaseSync(generationFile(folder, 1), { readOnly: true });
+  const count = reader.prepare('SELECT count(*) AS pages FROM word_index_data');
+  const countPages = (): number => count.get()!['pages'] as number;
+  const pages = countPages();
+  expect(pages).toBeGreaterThan(1_000);
+  for (const session of sessions) await erase(session);
+  const steps: number[] = [];
+  for (let before = countPages(); ; before = countPages()) {
+    expect(await search('shared')).toEqual({ found: [], holds: true });
+    const forgotten = await store.forget!(true);
+    steps.push(before - countPages());
+    if (forgotten === 'all') break;
+    if (steps.length % 20 > 0) continue;
+    await store.close();
+    store = await openSqliteProjectionStore({ folder });
+  }
+  reader.close();
+  expect(await search('shared')).toEqual({ found: [], holds: false });
+  expect(Math.max(...steps)).toBeLessThan(pages / 3);
+  await store.close();
+  expect(filesWith(folder, words.filter((_, n) => n % 100 === 0).map(traceOf))).toEqual([]);
 });
 
 test('a turn that was to be indexed when it was erased leaves nothing', async () => {

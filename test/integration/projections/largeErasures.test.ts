@@ -24,9 +24,16 @@ import {
 } from '../../../shared/readModels/integrity/rowReader.ts';
 import { TABLES, tableNames, type TableName } from '../../../shared/readModels/tables.ts';
 import {
+  accountErased,
+  accountOpened,
+  replayErased,
+  replaySessionStarted,
+  replayStarted,
+  replayTurnsCompared,
   sessionDescribed,
   sessionErased,
   sessionStarted,
+  turnComparison,
   turnCompleted,
   turnStarted,
 } from '../../support/builders/events.ts';
@@ -52,7 +59,7 @@ async function end(): Promise<void> {
 beforeEach(begin);
 afterEach(end);
 
-/** What a transaction deleted of turns and their words. */
+/** What a transaction deleted of the rows that are deleted in steps, and of the texts of turns. */
 interface Deleted {
   rows: number;
   bytes: number;
@@ -65,7 +72,8 @@ function openStore(exclusive = false) {
   const database = openGenerationFile(options);
   const count = database.prepare(`SELECT count(*) AS rows, coalesce(sum(bytes), 0) AS bytes FROM (
     SELECT octet_length(input) + coalesce(octet_length(output), 0) AS bytes FROM turns
-    UNION ALL SELECT octet_length(words) FROM turn_words)`);
+    UNION ALL SELECT octet_length(words) FROM turn_words
+    UNION ALL SELECT 0 FROM replay_sessions UNION ALL SELECT 0 FROM replay_turns UNION ALL SELECT 0 FROM usage)`);
   const deleted: Deleted[] = [];
   let before = count.get() as unknown as Deleted;
   const watched: DatabaseSync = new Proxy(database, {
@@ -91,6 +99,26 @@ function openStore(exclusive = false) {
 
 const record = (session: string, ...given: DomainEvent[]): StoredEvent[] =>
   given.map((event) => history.record({ stream: `session-${session}` }, event));
+
+/** Events of a replay of this many sessions, with as many compared turns of the first. */
+function replayOf(id: string, count: number): StoredEvent[] {
+  const numbers = Array.from({ length: count }, (_, n) => n + 1);
+  const sessions = numbers.map((n) => ({ session_id: `session_${n}`, revision: 4, turns: 2 }));
+  return [
+    replayStarted({ sessions }),
+    replayTurnsCompared(numbers.map((n) => turnComparison(n))),
+  ].map((event) => history.record({ stream: `replay-${id}` }, event));
+}
+
+/** Events of turns of an account that make one row of its usage each. */
+const usedBy = (account: string, from: number, count: number): StoredEvent[] => [
+  ...(from === 1 ? [sessionStarted()].map(inSession(account, from)) : []),
+  ...Array.from({ length: count }, (_, n) =>
+    [turnStarted(from + n), turnCompleted(from + n)].map(inSession(account, from + n)),
+  ).flat(),
+];
+const inSession = (account: string, key: number) => (event: DomainEvent) =>
+  history.record({ stream: `session-session_of_${account}`, account, key: `key_${key}` }, event);
 
 async function apply(...given: StoredEvent[]): Promise<void> {
   events.push(...given);
@@ -257,7 +285,8 @@ test('a large session is hidden by its erasure, deleted in short transactions al
   store = openStore();
   expect(await queried('session_1')).toEqual(hidden);
   await apply(...record('session_2', ...turns(4, 1, 'kept, too')));
-  while (store.rowsIn('turns').length > 4) expect(await store.forget!(false)).toBe('some');
+  while (store.rowsIn('turns').length + store.rowsIn('turn_words').length > 7)
+    expect(await store.forget!(false)).toBe('some');
   expect(store.deleted.length).toBeGreaterThan(3);
   deleted.push(...store.deleted);
   for (const { rows, bytes } of deleted) {
@@ -326,6 +355,29 @@ test('events that follow an erasure, which no command makes, find no rows, and t
   expect(await shownContent()).toEqual(rowsOfEvents());
 });
 
+test('a large replay and the usage of an account are deleted in short transactions', async () => {
+  const opened = history.record({ stream: 'account-acct_2', account: 'acct_2' }, accountOpened());
+  await apply(opened, ...usedBy('acct_2', 1, 300));
+  await apply(...replayOf('replay_1', 300), ...replayOf('replay_2', 30));
+  store.deleted.length = 0;
+  await apply(
+    history.record({ stream: 'replay-replay_1' }, replayErased()),
+    history.record({ stream: 'account-acct_2', account: 'acct_2' }, accountErased()),
+  );
+  expect(await shownContent()).toEqual(rowsOfEvents());
+  expect(await store.forget!(false)).toBe('some');
+  const { deleted } = store;
+  await store.close();
+  store = openStore();
+  expect(await shownContent()).toEqual(rowsOfEvents());
+  await forgetAll();
+  deleted.push(...store.deleted);
+  expect(deleted.length).toBeGreaterThan(6);
+  for (const { rows } of deleted) expect(rows).toBeLessThanOrEqual(AT_MOST.rows);
+  const counts = ['replay_sessions', 'replay_turns', 'usage'] as const;
+  expect(counts.map((table) => store.rowsIn(table).length)).toEqual([30, 30, 0]);
+});
+
 const SESSIONS = ['session_1', 'session_2', 'session_3'];
 const step = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(70, 140).map((count) => ({ count })) },
@@ -333,6 +385,8 @@ const step = fc.oneof(
   { weight: 3, arbitrary: fc.constant('erase' as const) },
   { weight: 3, arbitrary: fc.constantFrom('index' as const, 'forget' as const) },
   { weight: 1, arbitrary: fc.constant('reopen' as const) },
+  { weight: 3, arbitrary: fc.constantFrom('replay' as const, 'use' as const) },
+  { weight: 2, arbitrary: fc.constantFrom('erase replay' as const, 'erase account' as const) },
 );
 
 test('whatever is erased, indexed and deleted when, the rows are those of the log', async () => {
@@ -342,6 +396,10 @@ test('whatever is erased, indexed and deleted when, the rows are those of the lo
         fc.array(fc.tuple(fc.constantFrom(...SESSIONS), step), { minLength: 8, maxLength: 16 }),
         async (steps) => {
           const last = new Map<string, number>();
+          let [replays, used, isErased] = [0, 0, false];
+          await apply(
+            history.record({ stream: 'account-acct_2', account: 'acct_2' }, accountOpened()),
+          );
           for (const session of SESSIONS) await apply(...record(session, sessionStarted()));
           for (const [session, given] of steps) {
             const next = (last.get(session) ?? 0) + 1;
@@ -351,7 +409,24 @@ test('whatever is erased, indexed and deleted when, the rows are those of the lo
             else if (given === 'reopen') {
               await store.close();
               store = openStore();
-            } else {
+            } else if (given === 'replay') {
+              replays += 1;
+              await apply(...replayOf(`replay_${replays}`, 100));
+            } else if (given === 'erase replay' && replays > 0) {
+              await apply(history.record({ stream: `replay-replay_${replays}` }, replayErased()));
+              // No command makes this event; it finds no row.
+              await apply(
+                history.record({ stream: `replay-replay_${replays}` }, replaySessionStarted()),
+              );
+            } else if (given === 'use') {
+              await apply(...usedBy('acct_2', used + 1, 100));
+              used += 100;
+            } else if (given === 'erase account' && !isErased) {
+              isErased = true;
+              await apply(
+                history.record({ stream: 'account-acct_2', account: 'acct_2' }, accountErased()),
+              );
+            } else if (typeof given === 'object') {
               const { count, length } = { length: 9, ...given };
               await apply(...record(session, ...turns(next, count, 'x'.repeat(length))));
               last.set(session, next + count - 1);
@@ -369,7 +444,8 @@ test('whatever is erased, indexed and deleted when, the rows are those of the lo
                 .flatMap((row) => (row['end_position'] === null ? [] : [keyOf('turns', row)])),
             ),
           );
-          expect(store.rowsIn('turns')).toHaveLength((await shownRows('turns')).length);
+          for (const table of ['turns', 'replay_sessions', 'replay_turns', 'usage'] as const)
+            expect(store.rowsIn(table)).toHaveLength((await shownRows(table)).length);
         },
       )
       .beforeEach(async () => {

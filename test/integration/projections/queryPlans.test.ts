@@ -86,7 +86,7 @@ function unboundedSteps(): string[] {
         .prepare(`EXPLAIN QUERY PLAN ${sql}`)
         .all()
         .map(({ detail }) => String(detail))
-        .filter((step) => /^SCAN (?!CONSTANT|entry|found)|TEMP B-TREE/.test(step))
+        .filter((step) => /^SCAN (?!CONSTANT|entry|found|given)|TEMP B-TREE/.test(step))
         // A list that sorts has few rows: those of an index with few entries.
         .filter((step) => !(sql.includes(') AS entry') && step.includes('ORDER BY')))
         .map((step) => `${step}: ${sql}`)
@@ -114,6 +114,7 @@ function indexesOf(table: 'sessions' | 'replay_turns'): string[] {
   const indexes = [...seen]
     .filter((sql) => sql.includes(`FROM ${table}`))
     .flatMap((sql) => database.prepare(`EXPLAIN QUERY PLAN ${sql}`).all())
+    .filter(({ detail }) => /^(?:SEARCH|SCAN) (\w+)/.exec(String(detail))?.[1] === table)
     .map(({ detail }) => /USING (?:COVERING )?INDEX (\w+)/.exec(String(detail))?.[1] ?? '')
     .map((name) => String(definition.get(name)?.['sql']));
   database.close();

@@ -1,12 +1,13 @@
 /**
- * Removes the rows of erased owners. An owner may have any number of long rows: the batch of its erasure
- * deletes some of them, and later steps delete the rest, which no query returns meanwhile.
+ * Removes the rows of erased owners. An owner may have any number of rows: the batch of its erasure deletes
+ * some of them, and later steps delete the rest, which no query returns meanwhile.
  */
 import type { DatabaseSync } from 'node:sqlite';
 import { MIB } from '../../../../shared/lib/units.ts';
 import type { RowMaps, RowPlace } from '../../../../shared/projections/fold.ts';
 import type { AnyRemoval } from '../../../../shared/projections/project.ts';
 import { bytesOfColumns } from '../../../../shared/readModels/statements.ts';
+import type { SqlDatabase } from '../../../../shared/readModels/sqlDatabase.ts';
 import type { Tables } from '../../../../shared/readModels/table.ts';
 import {
   OWNERS,
@@ -22,17 +23,21 @@ import { rowStatements } from '../statements.ts';
  */
 const AT_ONCE = { rows: 128, bytes: MIB };
 
-/** The tables that rows are removed from in steps. */
+/**
+ * The tables that rows are removed from in steps: those whose keys begin with the owner. The other one has
+ * the keys of an account, whose number is limited.
+ */
 const IN_STEPS = new Set<TableName>(
-  (Object.keys(OWNERS) as OwnedTable[]).filter((table) => TABLES[table].longRows),
+  (Object.keys(OWNERS) as OwnedTable[]).filter((table) => TABLES[table].key[0] === OWNERS[table]),
 );
 const isInSteps = (table: TableName): table is OwnedTable => IN_STEPS.has(table);
 
 /** SQL condition that is false for the rows of the table whose removal is pending. */
-export const isShown = (table: TableName): string =>
-  isInSteps(table)
-    ? `NOT EXISTS (SELECT 1 FROM pending_removals WHERE table_name = '${table}' AND owner = ${table}.${OWNERS[table]})`
-    : 'true';
+export const isShown: SqlDatabase['isShown'] = (table, given) => {
+  if (!isInSteps(table)) return 'true';
+  const owner = given ?? `${table}.${OWNERS[table]}`;
+  return `NOT EXISTS (SELECT 1 FROM pending_removals WHERE table_name = '${table}' AND owner = ${owner})`;
+};
 
 function prepareTable(database: DatabaseSync, name: OwnedTable, tables: Tables) {
   const table = tables[name]!;
@@ -49,14 +54,16 @@ interface Removing {
   tables: Tables;
   /** Deletes all rows at once. */
   removeAll: (removals: readonly AnyRemoval[]) => void;
+  /** Called before rows of the table are deleted in steps. False postpones that. */
+  mayRemove: (table: TableName) => boolean;
 }
 
 /** Runs inside transactions. Its methods throw SQLite's errors. */
-export function createPendingRemovals({ database, tables, removeAll }: Removing) {
+export function createPendingRemovals({ database, tables, removeAll, mayRemove }: Removing) {
   let budgetOfBatch = { ...AT_ONCE };
   const prepared = new Map<OwnedTable, ReturnType<typeof prepareTable>>();
   const any = database.prepare('SELECT EXISTS (SELECT 1 FROM pending_removals) AS is_any');
-  const first = database.prepare('SELECT table_name, owner FROM pending_removals LIMIT 1');
+  const first = database.prepare('SELECT owner FROM pending_removals WHERE table_name = ? LIMIT 1');
   const find = database.prepare(
     'SELECT 1 FROM pending_removals WHERE table_name = ? AND owner = ?',
   );
@@ -83,6 +90,15 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
     }
     for (const key of keys) remove.run(...key);
     return isComplete;
+  }
+
+  /** The next removal that is pending and not postponed. */
+  function nextRemoval(): AnyRemoval | undefined {
+    for (const table of IN_STEPS as Set<OwnedTable>) {
+      const row = first.get(table);
+      if (row && mayRemove(table)) return { table, owner: row['owner'] as string };
+    }
+    return undefined;
   }
 
   const isAny = (): boolean => any.get()!['is_any'] === 1;
@@ -112,7 +128,8 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
       for (const removal of removals) {
         const { table, owner } = removal;
         if (!isInSteps(table)) removeAll([removal]);
-        else if (!removeSome(removal, budgetOfBatch)) add.run(table, owner);
+        else if (!removeSome(removal, mayRemove(table) ? budgetOfBatch : { rows: 0, bytes: 0 }))
+          add.run(table, owner);
       }
     },
     /** The places of rows that are not to be removed. */
@@ -125,21 +142,21 @@ export function createPendingRemovals({ database, tables, removeAll }: Removing)
     completeFor(rows: RowMaps): boolean {
       let removes = false;
       if (!isAny()) return removes;
+      const owners = new Set<string>();
       for (const table of IN_STEPS)
         for (const row of (rows[table] as Map<string, object>).values())
-          removes =
-            complete((row as Record<string, string>)[OWNERS[table as OwnedTable]]!) || removes;
+          owners.add((row as Record<string, string>)[OWNERS[table as OwnedTable]]!);
+      for (const owner of owners) removes = complete(owner) || removes;
       return removes;
     },
-    /** Deletes some rows whose removal is pending. Returns false when none is left. */
-    removeNext(): boolean {
+    /** True if rows can be deleted now. */
+    hasNext: (): boolean => nextRemoval() !== undefined,
+    /** Deletes some rows whose removal is pending. */
+    removeNext(): void {
       const budget = { ...AT_ONCE };
-      for (;;) {
-        const next = first.get() as { table_name: OwnedTable; owner: string } | undefined;
-        if (!next) return false;
-        const { table_name: table, owner } = next;
-        if (!removeSome({ table, owner }, budget)) return true;
-        end.run(table, owner);
+      for (let next = nextRemoval(); next; next = nextRemoval()) {
+        if (!removeSome(next, budget)) return;
+        end.run(next.table, next.owner);
       }
     },
   };
