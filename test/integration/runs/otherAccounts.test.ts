@@ -69,3 +69,20 @@ describe('the circuit to a provider', () => {
     expect(open_circuits).toEqual(['script']);
   });
 });
+
+describe('the connections to a provider', () => {
+  /** More than all accounts could have once. */
+  const SLOW_RUNS = 300;
+  startWith({});
+
+  test('are left to an account, however many slow runs another one has', async () => {
+    const [harmful, other] = [await newAccount(), await newAccount()];
+    const slow = Promise.withResolvers<Step>();
+    harmWith(slow.promise);
+    const slowRuns = Array.from({ length: SLOW_RUNS }, () => harmful('harm'));
+    await service.model.received(SLOW_RUNS);
+    expect((await other('mine')).status).toBe(200);
+    slow.resolve({ text: 'Done.' });
+    for (const { status } of await Promise.all(slowRuns)) expect(status).toBe(200);
+  });
+});
