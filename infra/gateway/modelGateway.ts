@@ -1,6 +1,6 @@
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
-import { isModelTrouble, type ChatAnswer, type ChatModels } from '../../shared/ports/chatModel.ts';
+import { isModelTrouble, type ChatModels } from '../../shared/ports/chatModel.ts';
 import { createCircuit, type Circuit, type CircuitLimits, type Outcome } from './circuit.ts';
 
 interface GatewayOptions {
@@ -26,9 +26,9 @@ function circuitOpenError(provider: string, waitMs: number): TurnlogError {
 }
 
 /** Classifies a failed call. A refused request counts as an answer of the provider. */
-function outcomeOf(error: unknown, signal: AbortSignal): Outcome<never> {
-  if (signal.aborted) return { error, because: 'given_up' };
-  return { error, because: isModelTrouble(error) ? 'failed' : 'answered' };
+function outcomeOf(error: unknown, signal: AbortSignal): Outcome {
+  if (signal.aborted) return 'given_up';
+  return isModelTrouble(error) ? 'failed' : 'answered';
 }
 
 /**
@@ -58,21 +58,18 @@ export function createModelGateway({ models, limits, logger }: GatewayOptions): 
       const provider = models.find(modelId)?.provider;
       if (provider === undefined) return models.complete(modelId, request, signal, caller);
       const circuit = circuitTo(provider);
-      const outcome = await circuit.run<ChatAnswer>(() =>
-        models
-          .complete(modelId, request, signal, caller)
-          .then<Outcome<ChatAnswer>, Outcome<ChatAnswer>>(
-            (result) => ({ result }),
-            (error: unknown) => outcomeOf(error, signal),
-          ),
-      );
-      if (!outcome) throw circuitOpenError(provider, circuit.opensIn() ?? 0);
-      if ('error' in outcome) throw outcome.error;
-      return outcome.result;
+      const settle = circuit.admit(caller.account_id);
+      if (!settle) throw circuitOpenError(provider, circuit.testableInMs(caller.account_id));
+      try {
+        const answer = await models.complete(modelId, request, signal, caller);
+        settle('answered');
+        return answer;
+      } catch (error) {
+        settle(outcomeOf(error, signal));
+        throw error;
+      }
     },
     openCircuits: () =>
-      [...circuits].flatMap(([provider, { opensIn }]) =>
-        opensIn() === undefined ? [] : [provider],
-      ),
+      [...circuits].flatMap(([provider, { isOpen }]) => (isOpen() ? [provider] : [])),
   };
 }

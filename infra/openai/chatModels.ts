@@ -75,8 +75,11 @@ export function parseModelList(
 }
 
 export interface ChatModelLimits extends AttemptLimits {
-  /** The most connections to one provider. */
-  maxConnections?: number;
+  /**
+   * The most connections to one provider, enough for all calls at a time: beyond it, calls wait in
+   * the order of their arrival, whatever their account.
+   */
+  maxConnections: number;
 }
 
 interface ChatModelsOptions {
@@ -93,7 +96,6 @@ interface ChatModelsOptions {
 const NO_ACCOUNT = { account_id: '' };
 
 const DEFAULTS = {
-  maxConnections: 256,
   connectTimeoutMs: 10_000,
   listTimeoutMs: 5_000,
 };
@@ -115,7 +117,7 @@ function createConnector(
 
 function createAgent({ limits, localServers }: ChatModelsOptions): Undici.Dispatcher {
   const agent = new Agent({
-    connections: limits.maxConnections ?? DEFAULTS.maxConnections,
+    connections: limits.maxConnections,
     connect: createConnector(localServers),
     maxHeaderSize: LIMITS.model.headerBytes,
     // Each attempt has a time limit. undici's own limits would cut off a slow model after five

@@ -9,7 +9,7 @@ import type { Logger } from '../../shared/lib/logger.ts';
  * Files and connections of the process itself: databases, providers, webhooks, tool servers. A
  * quarter of the limit is kept for them, within these bounds.
  */
-const OWN_FILES = { least: 100, most: 1_024 };
+const OWN_FILES = { least: 100, most: 2_048 };
 
 /** The connections of a process whose operator sets no limit. */
 const DEFAULT_CONNECTIONS = 10_000;

@@ -198,7 +198,7 @@ export interface Health {
   runs_waiting?: number;
   /** The servers whose tools the process offers. */
   tool_servers?: GroupHealth[];
-  /** Model providers with an open circuit, if any. */
+  /** Model providers that are not called for now because their last calls failed, if any. */
   open_circuits?: string[];
   /**
    * Damaged streams found by this process. A stream is removed when a read finds it complete again.

@@ -78,7 +78,7 @@ export interface ChatModels {
   find(id: string): ModelInfo | undefined;
   /** True while a provider's first list is awaited: it may have models that `find` does not know yet. */
   awaitsList?(): boolean;
-  /** Providers with an open circuit breaker, where there are breakers. */
+  /** Providers whose last calls failed, and that a circuit breaker does not call for now. */
   openCircuits?(): readonly string[];
   /**
    * Makes one call, with the provider's retries and a time limit per attempt. With `onDelta`

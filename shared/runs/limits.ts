@@ -135,6 +135,11 @@ export const RUN_LIMITS = {
     reasoningChars: 128 * KIB,
     /** Models of a provider that are offered where no models file names the models. */
     listedModels: 1_000,
+    /**
+     * Accounts per provider whose failed calls are counted. Beyond this number, the account that
+     * called least recently is forgotten, and may call again.
+     */
+    failingAccounts: 1_000,
     /** Fallbacks of a model in the models file. */
     fallbacks: 8,
     /** Tokens of one call according to the provider. */

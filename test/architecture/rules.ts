@@ -41,7 +41,6 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   '@modelcontextprotocol/client': 'infra/mcp',
   canonicalize: 'shared/eventlog',
   cloudevents: 'infra/kafka',
-  cockatiel: 'infra/gateway',
   commander: 'services/cli',
   'decimal.js': 'infra/tools',
   diff: 'infra/textdiff',

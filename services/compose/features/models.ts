@@ -27,6 +27,9 @@ const LIST_WAIT_MS = 500;
  */
 const AWAIT_LIST_MS = 60_000;
 
+/** Connections to a provider that are closing after an answer, or ask for its list of models. */
+const SPARE_CONNECTIONS = 256;
+
 /**
  * Offers the models that a provider lists. If it does not answer promptly at the start, it is asked
  * in the background until it does. The returned function is true while a list may arrive soon: until
@@ -88,6 +91,8 @@ export async function openModels({
   const limits = {
     attemptTimeoutMs: config.MODEL_ATTEMPT_TIMEOUT_MS,
     maxRetries: config.MODEL_MAX_RETRIES,
+    // A run makes one call at a time, and accounts share the runs in flight.
+    maxConnections: config.MAX_RUNS + SPARE_CONNECTIONS,
   };
   const localServers = new Map([[OFFLINE_HOST, createOfflineModel().connect]]);
   const models = opened.adopt(

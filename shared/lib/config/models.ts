@@ -32,12 +32,12 @@ export const modelOptions = {
     default: 10,
     minimum: 1,
     maximum: 1_000_000,
-    description: 'Failed model calls in a row that open the provider’s circuit',
+    description: 'Failed model calls in a row that open a circuit',
   }),
   MODEL_CIRCUIT_OPEN_MS: Type.Integer({
     default: 10_000,
     minimum: 1,
     maximum: 3_600_000,
-    description: 'How long an open circuit rejects calls before one call tests it',
+    description: 'How long an open circuit rejects calls before one tests it',
   }),
 };

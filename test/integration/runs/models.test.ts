@@ -17,14 +17,11 @@ const model: ModelInfo = {
   upstream_model: 'upstream-m',
   context_window: 1000,
 };
-const models = (
-  provider: Omit<Provider, 'id'>,
-  limits: ChatModelLimits = { attemptTimeoutMs: 30_000, maxRetries: 0 },
-) =>
+const models = (provider: Omit<Provider, 'id'>, limits: Partial<ChatModelLimits> = {}) =>
   createChatModels({
     providers: [{ id: 'p', ...provider }],
     models: [model],
-    limits,
+    limits: { attemptTimeoutMs: 30_000, maxRetries: 0, maxConnections: 256, ...limits },
     memory: createMemoryLedger(),
   });
 
@@ -178,10 +175,7 @@ describe('chat models over the openai package', () => {
   test('never sends a call that was aborted while it waited for a connection', async () => {
     const { promise: released, resolve: release } = Promise.withResolvers<void>();
     const server = await startScriptedModel(() => released.then(() => ({ text: 'Hi' })));
-    const chat = models(
-      { base_url: server.baseUrl },
-      { attemptTimeoutMs: 30_000, maxRetries: 0, maxConnections: 1 },
-    );
+    const chat = models({ base_url: server.baseUrl }, { maxConnections: 1 });
     cleanups.push(
       () => chat.close(),
       () => server.close(),
@@ -212,8 +206,7 @@ describe('chat models over the openai package', () => {
       { status: 500, headers: { 'retry-after-ms': '1' }, body: '{}' },
       { text: 'Hi' },
     ]);
-    const limits = { attemptTimeoutMs: 30_000, maxRetries: 1 };
-    const chat = models({ base_url: server.baseUrl, api_key: 'k' }, limits);
+    const chat = models({ base_url: server.baseUrl, api_key: 'k' }, { maxRetries: 1 });
     cleanups.push(
       () => chat.close(),
       () => server.close(),
@@ -230,7 +223,7 @@ describe('chat models over the openai package', () => {
     const chat = createChatModels({
       providers: [],
       models: [model, other],
-      limits: { attemptTimeoutMs: 1, maxRetries: 0 },
+      limits: { attemptTimeoutMs: 1, maxRetries: 0, maxConnections: 1 },
       memory: createMemoryLedger(),
     });
     expect(chat.list()).toEqual([model, other]);

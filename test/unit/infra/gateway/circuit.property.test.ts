@@ -1,26 +1,29 @@
 import { expect, test } from '@jest/globals';
-import { assert, asyncProperty, array, constantFrom, oneof, integer } from 'fast-check';
+import {
+  assert,
+  array,
+  constantFrom,
+  integer,
+  oneof,
+  property,
+  record,
+  type Arbitrary,
+} from 'fast-check';
 import { createCircuit, type Outcome } from '../../../../infra/gateway/circuit.ts';
 import { size } from '../../../support/jest/size.ts';
 
 const FAILURES = 3;
 const OPEN_MS = 100;
 
-type Because = 'failed' | 'answered' | 'given_up' | 'fine';
 /** A call that comes to something, or so many milliseconds. */
-type Step = Because | number;
+type Step = Outcome | number;
 
-const step = oneof(
-  constantFrom<Because>('failed', 'failed', 'failed', 'answered', 'given_up', 'fine'),
-  integer({ min: 1, max: 2 * OPEN_MS }),
-);
+const outcome = constantFrom<Outcome>('failed', 'failed', 'failed', 'answered', 'given_up');
+const step: Arbitrary<Step> = oneof(outcome, integer({ min: 1, max: 2 * OPEN_MS }));
 
-const outcomeOf = (because: Because): Outcome<string> =>
-  because === 'fine' ? { result: 'fine' } : { error: because, because };
-
-test('a circuit lets through and refuses what a plain count of its calls says', async () => {
-  await assert(
-    asyncProperty(array(step, { maxLength: 60 }), async (steps: Step[]) => {
+test('a circuit lets through and refuses what a plain count of its calls says', () => {
+  assert(
+    property(array(step, { maxLength: 60 }), (steps: Step[]) => {
       let now = 0;
       const changes: string[] = [];
       const circuit = createCircuit(
@@ -36,9 +39,11 @@ test('a circuit lets through and refuses what a plain count of its calls says', 
           continue;
         }
         const isOpen = openUntil !== undefined && now < openUntil;
-        expect(circuit.opensIn()).toBe(isOpen ? openUntil! - now : undefined);
-        const outcome = await circuit.run(async () => outcomeOf(each));
-        expect(outcome).toEqual(isOpen ? undefined : outcomeOf(each));
+        expect(circuit.isOpen()).toBe(isOpen);
+        expect(circuit.testableInMs('a')).toBe(isOpen ? openUntil! - now : 0);
+        const settle = circuit.admit('a');
+        expect(settle === undefined).toBe(isOpen);
+        settle?.(each);
         if (isOpen) continue;
         const decides = openUntil !== undefined;
         if (each === 'failed' || (each === 'given_up' && decides)) {
@@ -58,22 +63,41 @@ test('a circuit lets through and refuses what a plain count of its calls says', 
   );
 });
 
-test('while one call decides, nothing else is let through, and nobody waits for it', async () => {
-  let now = 0;
-  const circuit = createCircuit({ failures: 1, openMs: OPEN_MS, now: () => now }, () => undefined);
-  await circuit.run(async () => outcomeOf('failed'));
-  now += OPEN_MS;
-  const deciding = Promise.withResolvers<Outcome<string>>();
-  const probe = circuit.run(() => deciding.promise);
-  expect(await circuit.run(async () => outcomeOf('fine'))).toBeUndefined();
-  expect(circuit.opensIn()).toBe(0);
-  deciding.resolve(outcomeOf('fine'));
-  expect(await probe).toEqual({ result: 'fine' });
-  expect(await circuit.run(async () => outcomeOf('fine'))).toEqual({ result: 'fine' });
+/** A call of one of two accounts; of the first one, a call may stay in flight for some steps. */
+const callOfTwo = record({
+  account: constantFrom('attacker', 'other'),
+  outcome,
+  waitMs: integer({ min: 0, max: OPEN_MS }),
+  stepsInFlight: integer({ min: 0, max: 5 }),
 });
 
-test('an error that is no outcome goes on as it is', async () => {
-  const circuit = createCircuit({ failures: 1, openMs: OPEN_MS, now: () => 0 }, () => undefined);
-  const defect = new Error('a defect');
-  await expect(circuit.run(() => Promise.reject(defect))).rejects.toBe(defect);
+test('nothing that one account does changes which calls of another pass', () => {
+  assert(
+    property(array(callOfTwo, { maxLength: 80 }), (calls) => {
+      const admitted = (withAttacker: boolean): boolean[] => {
+        let now = 0;
+        const limits = { failures: FAILURES, openMs: OPEN_MS, now: () => now };
+        const circuit = createCircuit(limits, () => undefined);
+        const inFlight: { until: number; settle: () => void }[] = [];
+        return calls.flatMap((call, index) => {
+          now += call.waitMs;
+          for (const { until, settle } of inFlight) if (until === index) settle();
+          if (call.account === 'attacker' && !withAttacker) return [];
+          const settle = circuit.admit(call.account);
+          if (call.account === 'attacker' && call.stepsInFlight > 0) {
+            if (settle)
+              inFlight.push({
+                until: index + call.stepsInFlight,
+                settle: () => settle(call.outcome),
+              });
+            return [];
+          }
+          settle?.(call.outcome);
+          return call.account === 'other' ? [settle !== undefined] : [];
+        });
+      };
+      expect(admitted(true)).toEqual(admitted(false));
+    }),
+    { numRuns: size({ small: 300, full: 20_000 }) },
+  );
 });

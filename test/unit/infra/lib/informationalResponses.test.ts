@@ -50,7 +50,7 @@ async function completeAt(base_url: string): Promise<unknown> {
   const models = createChatModels({
     providers: [{ id: 'p', base_url }],
     models: [{ id: 'm', provider: 'p', upstream_model: 'm' }] as never,
-    limits: { attemptTimeoutMs: DEADLINE_MS, maxRetries: 0 },
+    limits: { attemptTimeoutMs: DEADLINE_MS, maxRetries: 0, maxConnections: 1 },
     memory: createMemoryLedger(),
   });
   try {

@@ -8,9 +8,9 @@ const LARGE = 4_096 * MIB;
 
 test.each([
   ['is kept where the limit of open files is unknown', 10_000, undefined, LARGE, 10_000],
-  ['is kept where it fits', 10_000, 11_024, LARGE, 10_000],
+  ['is kept where it fits', 10_000, 12_048, LARGE, 10_000],
   ['leaves a quarter of the files to the process', 10_000, 1_024, LARGE, 768],
-  ['leaves it 1,024 files at the most', 100_000, 20_000, LARGE, 18_976],
+  ['leaves it 2,048 files at the most', 100_000, 20_000, LARGE, 17_952],
   ['leaves it 100 files at the least', 10_000, 128, LARGE, 28],
   ['leaves 96 KiB of the heap to each', 10_000, 20_000, 256 * MIB, 2_730],
   ['is what both leave', 10_000, 1_024, 256 * MIB, 768],
@@ -31,7 +31,7 @@ test('the warning names what is too small', () => {
 });
 
 test.each([
-  ['is 10,000', 11_024, LARGE, 10_000, 0],
+  ['is 10,000', 12_048, LARGE, 10_000, 0],
   ['is lower with little heap, without a warning', 20_000, 256 * MIB, 2_730, 0],
   ['is lower with few open files, with a warning', 1_024, 256 * MIB, 768, 1],
 ])('the default %s', (...[, openFiles, heapBytes, connections, warnings]) => {
