@@ -6,6 +6,9 @@ import { openApiDocument } from '../api/openapi/document.ts';
 
 // The names of models and tools are examples in the document, which the types don't depend on.
 const catalogue = { models: { list: () => [] }, toolbox: { list: () => [] } };
-const document = openApiDocument({ ...apiFeatures, routes }, { catalogue, version: 'console' });
+const document = await openApiDocument(
+  { ...apiFeatures, routes },
+  { catalogue, version: 'console' },
+);
 const types = astToString(await openapiTypescript(JSON.stringify(document)));
 writeFileSync(new URL('./src/api/schema.gen.d.ts', import.meta.url), types);

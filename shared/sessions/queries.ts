@@ -11,7 +11,7 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
 import { mapTexts, withheld } from '../transparency/proof/shownTexts.ts';
 import type { SessionRow } from '../readModels/tables.ts';
-import { SLICE_BYTES, yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
+import { createPause, mapInSlices, SLICE_BYTES } from '../lib/concurrency/yieldToEventLoop.ts';
 import { jsonLength } from '../lib/validation/jsonComplexity.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 
@@ -47,8 +47,9 @@ async function readInGroups(
   { from, accountId }: { from: number; accountId: string },
 ): Promise<PageOf<RecordedEvent>> {
   const rows: RecordedEvent[] = [];
+  const pause = createPause(() => accountId);
   let used = 0;
-  for (let counted = 0; ; counted = used) {
+  for (;;) {
     const { events, mayHaveMore } = await read(
       from + rows.length,
       Math.min(GROUP, limit + 1 - rows.length),
@@ -59,7 +60,7 @@ async function readInGroups(
       rows.push(event);
     }
     if (!mayHaveMore) return { rows, more: false };
-    await yieldForText(accountId, used - counted);
+    await pause();
   }
 }
 
@@ -81,6 +82,11 @@ export async function readSessionEvents(
   return readEvents(source, row, page, { rejectsErased: true });
 }
 
+const withoutTexts = (event: RecordedEvent): RecordedEvent => ({
+  ...event,
+  data: mapTexts(event.data, withheld),
+});
+
 /**
  * The same events without their texts, only with the commitments. Works for erased sessions, and
  * does not check the account. Errors: those of readSessionEvents, except `session_not_found` and
@@ -92,7 +98,7 @@ export async function readCommitments(
   page: NumberedPage,
 ): Promise<PageOf<RecordedEvent>> {
   const { rows, more } = await readEvents(source, row, page, { rejectsErased: false });
-  return { rows: rows.map((event) => ({ ...event, data: mapTexts(event.data, withheld) })), more };
+  return { rows: await mapInSlices(row.account_id, rows, withoutTexts), more };
 }
 
 /** Where sessions are read. */

@@ -48,8 +48,8 @@ export const SESSION_TABLES = {
       // entries can be counted without the rows.
       { on: ['account_id', 'updated_at', 'status'], where: "status <> 'erased'" },
       { on: ['account_id', 'replay_id', 'session_id'], where: 'replay_id IS NOT NULL' },
-      { on: ['replay_of', 'session_id'], where: 'replay_of IS NOT NULL' },
-      { on: ['fork_of', 'session_id'], where: 'fork_of IS NOT NULL' },
+      { on: ['replay_of', 'session_id'], where: "replay_of IS NOT NULL AND status <> 'erased'" },
+      { on: ['fork_of', 'session_id'], where: "fork_of IS NOT NULL AND status <> 'erased'" },
     ],
   }),
 

@@ -1,8 +1,10 @@
 import { open, type FileHandle } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import type { Context, Middleware } from 'koa';
+import { LRUCache } from 'lru-cache';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
+import { MIB } from '../../../shared/lib/units.ts';
 import type { ConsoleState } from '../../../shared/ports/consoleBuild.ts';
 import type { ConsoleContext, RouteContext } from '../context.ts';
 import { respondNotModified } from '../http/responses/etag.ts';
@@ -44,10 +46,19 @@ function setSecurityHeaders(ctx: Context): void {
   });
 }
 
+/**
+ * The contents of files that were sent, by what changes with them: each is in memory once for all of
+ * its responses, however slowly clients read. A build has 1.5 MB, with its compressed files. A file
+ * beyond the limit would be read for each response.
+ */
+const contents = new LRUCache<string, Promise<Buffer>>({ maxSize: 16 * MIB });
+
 interface OpenFile {
   file: FileHandle;
   size: number;
   modifiedMs: number;
+  /** One for all spellings of its name, where the file system ignores case. */
+  inode: number;
 }
 
 /** Opens a file; undefined if there is none. */
@@ -60,8 +71,19 @@ async function openFile(path: string): Promise<OpenFile | undefined> {
     if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw error;
   }
-  const { size, mtimeMs } = await file.stat();
-  return { file, size, modifiedMs: mtimeMs };
+  const { size, mtimeMs, ino } = await file.stat();
+  return { file, size, modifiedMs: mtimeMs, inode: ino };
+}
+
+/** Reads a file unless its content is in memory. Concurrent responses read it once. */
+function readShared({ file, size, modifiedMs, inode }: OpenFile): Promise<Buffer> {
+  const key = `${inode} ${size} ${modifiedMs}`;
+  const known = contents.get(key);
+  if (known) return known;
+  const content = file.readFile();
+  contents.set(key, content, { size: size + 1 });
+  content.catch(() => contents.delete(key));
+  return content;
 }
 
 /** The compressed file that the client accepts, or the file itself. */
@@ -83,18 +105,18 @@ const cachingOf = (name: string): string => {
   return name === EMBEDDED_SCRIPT ? SHORT : 'no-cache';
 };
 
-/** Sends a file, which has been compressed at its build, as a stream. Returns false if there is none. */
+/** Sends a file, which has been compressed at its build. Returns false if there is none. */
 async function sendFile(ctx: Context, folder: string, name: string): Promise<boolean> {
   const found = await openVariant(ctx, join(folder, name));
   if (!found) return false;
   const { file, size, modifiedMs, encoding } = found;
   const etag = `W/"${size.toString(36)}-${Math.round(modifiedMs).toString(36)}"`;
   ctx.state['precompressed'] = true;
-  if (respondNotModified(ctx, etag, cachingOf(name)) || ctx.method === 'HEAD') {
+  try {
+    if (!respondNotModified(ctx, etag, cachingOf(name)) && ctx.method !== 'HEAD')
+      ctx.body = await readShared(found);
+  } finally {
     await file.close();
-  } else {
-    // Koa closes it when the client disconnects.
-    ctx.body = file.createReadStream().once('error', () => ctx.res.destroy());
   }
   if (ctx.status === 304) return true;
   ctx.type = extname(name);

@@ -1,4 +1,5 @@
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
+import { createPause } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { Api } from '../http/feature.ts';
 import { RESPONSE_HEADERS } from './headers.ts';
 import type { SchemaCollection, OfferedNames } from './jsonSchema.ts';
@@ -34,17 +35,21 @@ const offeredNames = ({ models, toolbox }: AgentCatalogue): OfferedNames => ({
 
 /**
  * The OpenAPI 3.1 document of the routes and schemas that serve the API. Its examples of models and
- * tools are those of the process. Pure; constant for the lifetime of a process.
+ * tools are those of the process. Constant for the lifetime of a process. Yields to the event loop
+ * between operations.
  */
-export function openApiDocument(
+export async function openApiDocument(
   api: Api,
   { catalogue, version }: { catalogue: AgentCatalogue; version: string },
 ) {
   const { routes } = api;
   const collection: SchemaCollection = { offers: offeredNames(catalogue), schemas: {} };
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const route of routes)
+  const pause = createPause(() => '');
+  for (const route of routes) {
+    await pause();
     (paths[route.path] ??= {})[route.method] = describeOperation(route, api, collection);
+  }
   const tags = [...new Set(routes.map(({ path }) => tagOf(path)))];
   return {
     openapi: '3.1.0',

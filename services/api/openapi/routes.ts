@@ -1,6 +1,7 @@
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { AgentCatalogue } from '../../../shared/agents/catalogue.ts';
-import { jsonText, sendJson, wantsPretty } from '../http/responses/envelope.ts';
+import { sendJson, wantsPretty } from '../http/responses/envelope.ts';
+import { encodeJson } from '../http/responses/listResponse.ts';
 import { compressOnce } from '../http/middleware/compressed.ts';
 import { computeEtag, respondNotModified } from '../http/responses/etag.ts';
 import { openApiDocument } from './document.ts';
@@ -15,20 +16,21 @@ interface SerializedDocument {
   etag: string;
 }
 
-function serializeDocument(document: object): SerializedDocument {
-  const plain = Buffer.from(jsonText(document, false));
-  const pretty = Buffer.from(jsonText(document, true));
+async function serializeDocument(api: Api, context: RouteContext): Promise<SerializedDocument> {
+  const document = await openApiDocument(api, context);
+  const plain = await encodeJson(document, { account_id: '', pretty: false });
+  const pretty = await encodeJson(document, { account_id: '', pretty: true });
   return { plain: compressOnce(plain), pretty: compressOnce(pretty), etag: computeEtag(plain) };
 }
 
 /** Serves the OpenAPI document of all other operations, without the envelope. */
 export function openApiRoute(api: Api): Route {
-  // Built at the first request: it takes milliseconds, and has a hundred kilobytes.
-  const documents = new WeakMap<AgentCatalogue, SerializedDocument>();
-  function documentOf(context: RouteContext): SerializedDocument {
+  // Built at the first request, in steps: it takes dozens of milliseconds, and has megabytes.
+  const documents = new WeakMap<AgentCatalogue, Promise<SerializedDocument>>();
+  function documentOf(context: RouteContext): Promise<SerializedDocument> {
     let document = documents.get(context.catalogue);
     if (!document) {
-      document = serializeDocument(openApiDocument(api, context));
+      document = serializeDocument(api, context);
       documents.set(context.catalogue, document);
     }
     return document;
@@ -42,11 +44,11 @@ export function openApiRoute(api: Api): Route {
     query: CommonQuery,
     data: Type.Unknown(),
     errors: [],
-    handle: (context, _request, ctx) => {
-      const { etag, plain, pretty } = documentOf(context);
+    handle: async (context, _request, ctx) => {
+      const { etag, plain, pretty } = await documentOf(context);
       if (!respondNotModified(ctx, etag, 'no-cache'))
         sendJson(ctx, 200, wantsPretty(ctx) ? pretty : plain);
-      return Promise.resolve(undefined);
+      return undefined;
     },
   });
 }

@@ -3,7 +3,7 @@ import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { createLeafFinder, leafEntry, leafIndexOf } from '../tlog/leaf.ts';
 import { leafHash } from '../tlog/merkle.ts';
-import { createInclusionProver, inclusionProof } from '../tlog/proofs.ts';
+import { createInclusionProver, createPathReader } from '../tlog/proofs.ts';
 import { createInclusionChecker } from '../tlog/subtrees.ts';
 import { verifyInclusion, type TreeHead } from '../tlog/verify.ts';
 import { cachedTree } from './cachedTree.ts';
@@ -35,10 +35,11 @@ const unprovable = (index: number, { size }: TreeHead): Error =>
  */
 export function createSingleProver(tiles: TileReader, head: TreeHead): LeafProver {
   const tree = cachedTree(tiles);
+  const readPath = createPathReader(tree, head.size);
   return async (event) => {
     const index = await leafIndexOf(tree, event, head.size);
     if (index === undefined) return undefined;
-    const hashes = await inclusionProof(tree, index, head.size);
+    const hashes = await readPath(index);
     if (!verifyInclusion(hashes, index, leafHash(leafEntry(event.hash, index)), head))
       throw unprovable(index, head);
     return { index, hashes };

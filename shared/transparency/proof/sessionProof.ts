@@ -1,3 +1,4 @@
+import { createPause } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
@@ -97,7 +98,9 @@ async function provePage(
   const { rows, more } = await readCommitments(source, row, page);
   const prove = createSingleProver(tiles, parseCheckpoint(parseNote(proof.checkpoint).text));
   const included: IncludedEvent[] = [];
+  const pause = createPause(() => row.account_id);
   for (const event of rows) {
+    await pause();
     // The proof does not cover events that were appended in the meantime.
     if (event.revision > last.revision) break;
     const leaf = await prove({ position: event.position, hash: event.metadata.hash });

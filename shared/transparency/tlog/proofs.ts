@@ -16,18 +16,22 @@ interface TileRows {
 }
 
 /**
- * Creates a reader of the roots in a tree of `size` leaves. It keeps the last tile of each level, whose
- * inner hashes cost the proofs of all leaves in it no more than that of one.
+ * Creates a reader of the roots in a tree of `size` leaves. It keeps the last two tiles of each level,
+ * that of a leaf and that at the right edge, whose inner hashes cost the proofs of all leaves in a tile
+ * no more than that of one.
  */
 function createRoots(tiles: Tiles, size: number): Roots {
-  const last = new Map<number, TileRows>();
+  const kept = new Map<number, TileRows[]>();
 
   async function rowsOf(level: number, index: number): Promise<TileRows['rows']> {
-    const known = last.get(level);
-    if (known?.index === index) return known.rows;
-    const rows = [await readHashes(tiles, { level, index, size })];
-    last.set(level, { index, rows });
-    return rows;
+    const [last, other] = kept.get(level) ?? [];
+    if (last?.index === index) return last.rows;
+    const found =
+      other?.index === index
+        ? other
+        : { index, rows: [await readHashes(tiles, { level, index, size })] };
+    kept.set(level, last ? [found, last] : [found]);
+    return found.rows;
   }
 
   return async (lo, height) => {
@@ -82,19 +86,25 @@ async function path(range: Range, index: number): Promise<Uint8Array[]> {
 }
 
 /**
- * The hashes from the leaf's sibling to the child of the root, for a tree of `size` leaves. Does
- * not check the tiles: `verifyInclusion` must check the result. Throws RangeError for an index
- * outside the tree.
+ * Returns a function for the hashes from a leaf's sibling to the child of the root, for a tree of
+ * `size` leaves. It does not check the tiles: `verifyInclusion` must check the result. Throws
+ * RangeError for an index outside the tree.
  */
-export async function inclusionProof(
+export function createPathReader(
   reader: Tiles,
-  index: number,
   size: number,
-): Promise<Uint8Array[]> {
-  if (!(index >= 0 && index < size))
-    throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
-  return path({ roots: createRoots(reader, size), lo: 0, hi: size }, index);
+): (index: number) => Promise<Uint8Array[]> {
+  const roots = createRoots(reader, size);
+  return async (index) => {
+    if (!(index >= 0 && index < size))
+      throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
+    return path({ roots, lo: 0, hi: size }, index);
+  };
 }
+
+/** The hashes of one leaf. */
+export const inclusionProof = (reader: Tiles, index: number, size: number): Promise<Uint8Array[]> =>
+  createPathReader(reader, size)(index);
 
 /**
  * Returns a function that proves leaves of a tree of `size` leaves one after the other, in

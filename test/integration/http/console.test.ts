@@ -1,7 +1,7 @@
 /** The console as it is served, over a small one in place of the build. */
 import { once } from 'node:events';
 import { readdirSync, readlinkSync } from 'node:fs';
-import { mkdir, rm, writeFile } from 'node:fs/promises';
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import { request, type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:http';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
@@ -19,7 +19,7 @@ const SCRIPT = `export const text = '${'Turnlog '.repeat(500)}';`;
 const EMBEDDED = 'customElements.define("turnlog-chat", class extends HTMLElement {});';
 const SECRET = 'not for the network';
 /** Larger than the buffers of a connection. */
-const LARGE_BYTES = 32 * 1_024 * 1_024;
+const LARGE_BYTES = 12 * 1_024 * 1_024;
 
 let sources: string;
 let service: TestService;
@@ -201,22 +201,47 @@ describe('the files', () => {
     });
 
   (process.platform === 'linux' ? test : test.skip)(
-    'are closed when the client leaves, and after an answer without content',
+    'are open neither while a client reads an answer nor after one without content',
     async () => {
       const isOpen = (): boolean => openFiles().some((path) => path.startsWith(sources));
       const sent = request(`${service.url}/console/assets/large-1.png`).end();
       const [response] = await once(sent, 'response');
       await once(response, 'readable');
-      expect(isOpen()).toBe(true);
+      expect(isOpen()).toBe(false);
       sent.destroy();
-      await eventually(
-        async () => isOpen(),
-        (open) => !open,
-      );
       await send('/console/assets/large-1.png', { method: 'HEAD' });
       expect(isOpen()).toBe(false);
     },
   );
+
+  test('are in memory once for all clients that read them slowly', async () => {
+    const before = process.memoryUsage().external;
+    const clients = await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const sent = request(`${service.url}/console/assets/large-1.png`).end();
+        const [response] = await once(sent, 'response');
+        await once(response, 'readable');
+        return sent;
+      }),
+    );
+    const grown = process.memoryUsage().external - before;
+    for (const sent of clients) sent.destroy();
+    expect(grown).toBeLessThan(2 * LARGE_BYTES);
+  });
+
+  test('are those of a later build once it has replaced the files', async () => {
+    const path = join(sources, 'dist/assets/plain-1.js');
+    const read = async () => {
+      const { headers, body } = await send('/console/assets/plain-1.js');
+      return { text: body.toString(), etag: headers.etag };
+    };
+    const first = await read();
+    await writeFile(`${path}.new`, SCRIPT.toUpperCase());
+    await rename(`${path}.new`, path);
+    const second = await read();
+    expect(second.text).toBe(SCRIPT.toUpperCase());
+    expect(second.etag).not.toBe(first.etag);
+  });
 });
 
 describe('the link of the start', () => {

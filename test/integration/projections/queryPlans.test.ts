@@ -147,6 +147,19 @@ test('the list of sessions without a filter reads an index of those that no repl
 });
 
 test.each([
+  ['a replay made of another', 'listReplaysOf', 'replay_of'],
+  ['were forked from another', 'listForksOf', 'fork_of'],
+] as const)('the sessions that %s are read from an index without erased ones', async (...of) => {
+  const [, query, column] = of;
+  for (const after of [undefined, 'session_10500'])
+    await readModels[query]('session_10000', { ...PAGE, ...(after && { after }) });
+  const those = expect.stringContaining(
+    `(${column}, session_id) WHERE ${column} IS NOT NULL AND status <> 'erased'`,
+  );
+  expect(indexesOf('sessions')).toEqual([those, those]);
+});
+
+test.each([
   ['changed', '(replay_id, outcome, entry)'],
   ['checks_failed', '(replay_id, entry) WHERE failed_checks > 0'],
 ] as const)(

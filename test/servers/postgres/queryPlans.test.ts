@@ -150,6 +150,19 @@ function suite(serverUrl: string): void {
   });
 
   test.each([
+    ['a replay made of another', 'listReplaysOf', 'replay_of'],
+    ['were forked from another', 'listForksOf', 'fork_of'],
+  ] as const)('the sessions that %s are read from an index without erased ones', async (...of) => {
+    const [, query, column] = of;
+    for (const after of [undefined, 'session_10500'])
+      await readModels[query]('session_10000', { ...PAGE, ...(after && { after }) });
+    expect(asked.size).toBe(2);
+    expect(await indexesOf()).toEqual([
+      expect.stringContaining(`((${column} IS NOT NULL) AND (status <> 'erased'::text))`),
+    ]);
+  });
+
+  test.each([
     ['changed', '(replay_id, outcome, entry)'],
     ['checks_failed', '(replay_id, entry) WHERE (failed_checks > 0)'],
   ] as const)(

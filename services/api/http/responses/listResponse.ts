@@ -134,19 +134,24 @@ export async function renderPage<Row>(
   };
 }
 
-/** Renders the response with one object, which may be large, in slices. */
-export async function renderOne(
-  data: object,
+/** The JSON of a value, which may be large, in slices; like `jsonText`. */
+export async function encodeJson(
+  value: object,
   { account_id, pretty }: RenderOptions,
-): Promise<RenderedPage> {
-  const envelope = successEnvelope(data);
-  const slices = pretty ? prettyJsonSlices(envelope) : jsonSlices(envelope);
+): Promise<Buffer> {
+  const slices = pretty ? prettyJsonSlices(value) : jsonSlices(value);
   const pieces = await encodePieces(slices, account_id);
   if (pretty) pieces.push(Buffer.from('\n'));
   const body = Buffer.concat(pieces);
   pieces.forEach(releaseBuffer);
-  return { body, nextCursor: undefined };
+  return body;
 }
+
+/** Renders the response with one object. */
+export const renderOne = async (data: object, options: RenderOptions): Promise<RenderedPage> => ({
+  body: await encodeJson(successEnvelope(data), options),
+  nextCursor: undefined,
+});
 
 const DEFAULT_PAGE_ENTRIES = 100;
 

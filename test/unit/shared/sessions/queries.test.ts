@@ -9,6 +9,7 @@ import { bytesOf, type ReadOptions } from '../../../../shared/ports/eventStore.t
 import { readSessionEvents, type SessionSource } from '../../../../shared/sessions/queries.ts';
 import { sessionErased, sessionStarted, turnStartData } from '../../../support/builders/events.ts';
 import { recordHistory } from '../../../support/builders/history.ts';
+import { turnsDuring } from '../../../support/fakes/loopTurns.ts';
 
 const STREAM = sessionStream('session_1');
 const KEY = { id: 'k'.repeat(16), secret: Buffer.alloc(32).toString('base64url') };
@@ -104,6 +105,14 @@ test('a page of small events is read at once', async () => {
   expect([rows.length, more]).toEqual([4, false]);
   // After the first event, for its account.
   expect(seen.reads).toEqual([1, 4]);
+});
+
+test('a long page of small events gives other work turns of the event loop', async () => {
+  const { source, seen } = sessionOf(Array.from({ length: 600 }, () => 'small'));
+  const turns = await turnsDuring(() => readEvents(source, 1_000));
+  // 19 groups of events, before each of which the time is looked at.
+  expect(seen.reads).toHaveLength(1 + 19);
+  expect(turns).toBeGreaterThanOrEqual(3);
 });
 
 test.each([1, 2, 3, 4, 5])('pages of %i large and small events have every event', async (limit) => {

@@ -9,14 +9,38 @@ import type { RouteContext } from '../../../../../services/api/context.ts';
 import { routes } from '../../../../../services/api/features.ts';
 import { compressResponses } from '../../../../../services/api/http/middleware/compressed.ts';
 import { createResponseMemory } from '../../../../../services/api/http/responses/responseMemory.ts';
+import { SLICE_BYTES } from '../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { memoryFor } from '../../../../support/builders/memory.ts';
+import { turnsDuring } from '../../../../support/fakes/loopTurns.ts';
 
-test('the document is compressed once for all its responses', async () => {
-  const context = {
+const newContext = () =>
+  ({
     catalogue: { models: { list: () => [] }, toolbox: { list: () => [] } },
     version: 'test',
-  } as unknown as RouteContext;
-  const route = routes.find(({ path }) => path === '/openapi.json')!;
+  }) as unknown as RouteContext;
+const route = routes.find(({ path }) => path === '/openapi.json')!;
+
+test('the document is built in steps of the event loop, once for concurrent requests', async () => {
+  const context = newContext();
+  const respond = async (): Promise<Buffer> => {
+    const ctx = { query: {}, set: () => undefined } as unknown as Koa.Context;
+    await route.handle(context, {} as never, ctx);
+    return ctx.body as Buffer;
+  };
+  const bodies = new Set<Buffer>();
+  const turns = await turnsDuring(async () => {
+    for (const body of await Promise.all([respond(), respond(), respond()])) bodies.add(body);
+  });
+  expect(bodies.size).toBe(1);
+  const [body] = bodies;
+  // About every fifth look at the time before an operation yields for four turns, and so does each
+  // slice of the text and of the longer indented one.
+  const yields = routes.length / 6 + (2 * body!.length) / SLICE_BYTES;
+  expect(turns).toBeGreaterThan(4 * yields);
+});
+
+test('the document is compressed once for all its responses', async () => {
+  const context = newContext();
   const bodies: unknown[] = [];
   const app = new Koa();
   app.use(async (ctx, next) => {

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { leafHash } from '../../../../../shared/transparency/tlog/merkle.ts';
 import {
   consistencyProof,
+  createPathReader,
   inclusionProof,
   rootAt,
 } from '../../../../../shared/transparency/tlog/proofs.ts';
@@ -69,6 +70,20 @@ test('a proof of inclusion holds, and no other one does', async () => {
     }),
     { numRuns },
   );
+});
+
+test('proofs of leaves one after the other read each tile once', async () => {
+  const head = await headOf(LEAVES);
+  const paths: string[] = [];
+  const read = (path: string) => {
+    paths.push(path);
+    return tiles.read(path);
+  };
+  const prove = createPathReader({ read }, LEAVES);
+  for (let index = 200; index < 600; index += 1)
+    expect(verifyInclusion(await prove(index), index, leafHash(entryOf(index)), head)).toBe(true);
+  // Those of the leaves, that at the right edge, and two above them.
+  expect(paths).toHaveLength(3 + 1 + 2);
 });
 
 test('a proof of consistency holds, and no other one does', async () => {
