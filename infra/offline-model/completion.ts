@@ -1,11 +1,45 @@
 import { randomUUID } from 'node:crypto';
+import { createPause, SLICE_BYTES } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { textOf, type CompletionRequest } from './request.ts';
 import { think, type CalledFunction, type Thought } from './thought.ts';
 
 export const OFFLINE_MODEL = 'offline-echo';
 
-/** The model's tokens are words. */
-const words = (text: string): number => text.split(/\s+/).filter(Boolean).length;
+/** Whether a UTF-16 code unit matches `\\s`. */
+function isSpace(code: number): boolean {
+  if (code < 0xa0) return code === 0x20 || (code >= 0x09 && code <= 0x0d);
+  if (code < 0x1680) return code === 0xa0;
+  if (code > 0x3000) return code === 0xfeff;
+  const isRare = code === 0x202f || code === 0x205f || code === 0x1680 || code === 0x3000;
+  return isRare || (code >= 0x2000 && code <= 0x200a) || code === 0x2028 || code === 0x2029;
+}
+
+/** The number of words that begin in a part of a text. */
+function countWords(text: string, from = 0, upTo = text.length): number {
+  let words = 0;
+  let isBetween = from === 0 || isSpace(text.charCodeAt(from - 1));
+  for (let at = from; at < upTo; at += 1) {
+    const wasBetween = isBetween;
+    isBetween = isSpace(text.charCodeAt(at));
+    if (wasBetween && !isBetween) words += 1;
+  }
+  return words;
+}
+
+/** The words of all messages. Yields to the event loop, because a prompt may have megabytes. */
+async function countPrompt({ messages }: CompletionRequest): Promise<number> {
+  const pause = createPause(() => OFFLINE_MODEL);
+  let words = 0;
+  for (const message of messages) {
+    const text = textOf(message);
+    for (let from = 0; from < text.length; from += SLICE_BYTES) {
+      const pausing = pause();
+      if (pausing) await pausing;
+      words += countWords(text, from, Math.min(from + SLICE_BYTES, text.length));
+    }
+  }
+  return words;
+}
 
 interface Completion {
   id: string;
@@ -16,21 +50,26 @@ interface Completion {
 }
 
 /** The words with the space after them, as they are streamed. */
-const pieces = (text = ''): string[] => text.match(/\S+\s*|\s+/g) ?? [];
+function* pieces(text = ''): Generator<string> {
+  for (const [piece] of text.matchAll(/\S+\s*|\s+/g)) yield piece;
+}
 
 /** The number of words that the model writes: those of the reasoning and of the answer. */
 export const wordsWritten = ({ thought }: Completion): number =>
-  pieces(thought.reasoning).length + ('calls' in thought ? 0 : pieces(thought.content).length);
+  countWords(thought.reasoning ?? '') + ('calls' in thought ? 0 : countWords(thought.content));
 
-/** The completion of a request. Its ids reveal nothing about the texts, which may be erased. */
-export function complete(request: CompletionRequest): Completion {
+/**
+ * The completion of a request. Its ids reveal nothing about the texts, which may be erased. Throws
+ * AnswerTooLong. The model's tokens are words.
+ */
+export async function complete(request: CompletionRequest): Promise<Completion> {
   const thought = think(request);
-  const prompt = request.messages.reduce((sum, message) => sum + words(textOf(message)), 0);
+  const prompt = await countPrompt(request);
   const output =
     'calls' in thought
       ? thought.calls.map((call) => `${call.name} ${call.arguments}`).join(' ')
       : thought.content;
-  const completion = words(`${thought.reasoning ?? ''} ${output}`);
+  const completion = countWords(`${thought.reasoning ?? ''} ${output}`);
   return {
     id: `chatcmpl-offline-${randomUUID()}`,
     model: OFFLINE_MODEL,

@@ -1,12 +1,22 @@
+import { jsonLength } from '../../shared/lib/validation/jsonComplexity.ts';
+import { LIMITS } from '../../shared/limits.ts';
+
 /** Limits the values of a schema that refers to itself. */
 const MOST_VALUES = 100;
 
 interface Making {
   root: object;
-  /** The value of each text. */
+  /** The value of each text, which is cut when few characters remain. */
   text: string;
   remainingValues: number;
+  /** Characters of all texts. */
+  remainingTextChars: number;
+  /** Characters of names and constants, which can not be cut. */
+  remainingSchemaChars: number;
 }
+
+/** The schema asks for a longer answer than the model gives. */
+export class AnswerTooLong extends Error {}
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -26,6 +36,24 @@ const referred = (root: object, reference: string): unknown =>
       root,
     );
 
+function takeText(making: Making, maxChars = Infinity): string {
+  const { text, remainingTextChars } = making;
+  const taken = text.slice(0, Math.min(maxChars, remainingTextChars)).toWellFormed();
+  making.remainingTextChars -= taken.length;
+  return taken;
+}
+
+/** Throws AnswerTooLong. */
+function takeSchemaChars(making: Making, chars: number): void {
+  making.remainingSchemaChars -= chars;
+  if (making.remainingSchemaChars < 0) throw new AnswerTooLong();
+}
+
+function takeConstant(making: Making, value: unknown): unknown {
+  takeSchemaChars(making, jsonLength(value));
+  return value;
+}
+
 function objectOf(schema: Schema, making: Making): object {
   const { properties, required, additionalProperties } = schema;
   const described = isObject(properties) ? properties : {};
@@ -33,7 +61,8 @@ function objectOf(schema: Schema, making: Making): object {
     ...Object.keys(described),
     ...(Array.isArray(required) ? (required as string[]) : []),
   ]);
-  if (names.size === 0) return additionalProperties === false ? {} : { answer: making.text };
+  if (names.size === 0) return additionalProperties === false ? {} : { answer: takeText(making) };
+  for (const name of names) takeSchemaChars(making, name.length);
   return Object.fromEntries([...names].map((name) => [name, valueOf(described[name], making)]));
 }
 
@@ -45,11 +74,12 @@ function typeOf({ type, properties, items }: Schema): unknown {
 
 function valueOf(schema: unknown, making: Making): unknown {
   making.remainingValues -= 1;
-  if (!isObject(schema) || making.remainingValues < 0) return making.text;
-  if ('const' in schema) return schema['const'];
+  if (!isObject(schema) || making.remainingValues < 0) return takeText(making);
+  if ('const' in schema) return takeConstant(making, schema['const']);
   for (const keyword of ['enum', 'anyOf', 'oneOf', 'allOf']) {
     const [first] = Array.isArray(schema[keyword]) ? (schema[keyword] as unknown[]) : [];
-    if (first !== undefined) return keyword === 'enum' ? first : valueOf(first, making);
+    if (first !== undefined)
+      return keyword === 'enum' ? takeConstant(making, first) : valueOf(first, making);
   }
   const { $ref, minimum, exclusiveMinimum, minItems, maxLength } = schema;
   if (typeof $ref === 'string') return valueOf(referred(making.root, $ref), making);
@@ -68,13 +98,23 @@ function valueOf(schema: unknown, making: Making): unknown {
     case 'null':
       return null;
     default:
-      return making.text.slice(0, numberOr(maxLength, making.text.length)).toWellFormed();
+      return takeText(making, numberOr(maxLength, Infinity));
   }
 }
 
-/** Wraps a text in JSON that is valid for a schema, as far as its keywords are supported. */
+/**
+ * Wraps a text in JSON that is valid for a schema, as far as its keywords are supported. Throws
+ * AnswerTooLong.
+ */
 export function jsonForSchema(text: string, schema: object): string {
-  const making: Making = { root: schema, text, remainingValues: MOST_VALUES };
+  const { answerChars } = LIMITS.offlineModel;
+  const making: Making = {
+    root: schema,
+    text,
+    remainingValues: MOST_VALUES,
+    remainingTextChars: answerChars,
+    remainingSchemaChars: answerChars,
+  };
   const plain = ['type', 'properties', '$ref', 'enum', 'const', 'anyOf', 'oneOf', 'allOf'];
   const isPlain = plain.some((keyword) => keyword in schema);
   return JSON.stringify(isPlain ? valueOf(schema, making) : objectOf(schema as Schema, making));

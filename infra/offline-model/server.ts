@@ -11,6 +11,7 @@ import {
   wordsWritten,
 } from './completion.ts';
 import { parseDirectives } from './directives.ts';
+import { AnswerTooLong } from './jsonForSchema.ts';
 import { parseRequest, type CompletionRequest } from './request.ts';
 import { lastInputOf } from './thought.ts';
 
@@ -84,7 +85,16 @@ async function answer({ response, pause }: Exchange, request: CompletionRequest)
       type: 'server_error',
       code: 'offline_failure',
     });
-  const completion = complete(request);
+  let completion: Awaited<ReturnType<typeof complete>>;
+  try {
+    completion = await complete(request);
+  } catch (error) {
+    if (!(error instanceof AnswerTooLong)) throw error;
+    return sendError(response, {
+      status: 400,
+      message: `The names and constants of the response format have more than ${LIMITS.offlineModel.answerChars} characters.`,
+    });
+  }
   const closed = new AbortController();
   response.once('close', () => closed.abort());
   const words = wordsWritten(completion);

@@ -1,4 +1,5 @@
 import { textOf, type CompletionRequest } from './request.ts';
+import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import { findExpression } from './arithmetic.ts';
 import { parseDirectives, type Directives } from './directives.ts';
@@ -18,13 +19,14 @@ const TIME_OR_DATE =
   /\b(what|which|tell|give|know|current|today|now)\b.*\b(time|date|day|hour|year|clock)\b|\b(time|date) (is it|now)\b|\bo'?clock\b/is;
 const TIME_ZONE =
   /\b(?:Africa|America|Antarctica|Asia|Atlantic|Australia|Europe|Indian|Pacific)\/[A-Za-z_]+(?:\/[A-Za-z_]+)?\b/;
-const { quotedChars, searchedChars } = LIMITS.offlineModel;
+const { answerChars, quotedChars, searchedChars } = LIMITS.offlineModel;
 
 const quoted = (text: string): string =>
   `"${text.length > quotedChars ? `${text.slice(0, quotedChars).toWellFormed()}…` : text}"`;
 
 function jsonObjectIn(text: string): string {
   const candidate = text.slice(text.indexOf('{'), text.lastIndexOf('}') + 1);
+  if (hasMoreValues(candidate, LIMITS.model.answerValues)) return '{}';
   try {
     JSON.parse(candidate);
     return candidate;
@@ -33,17 +35,22 @@ function jsonObjectIn(text: string): string {
   }
 }
 
-/** Whether the text contains the name as a word. */
-const names = (text: string, name: string): boolean =>
-  text
-    .toLowerCase()
-    .split(/[^\w-]+/)
-    .includes(name.toLowerCase());
+/** The words that begin in the searched part of an input, in lower case. */
+function searchedWords(input: string): Set<string> {
+  const words = new Set<string>();
+  const text = input.slice(0, 2 * searchedChars).toLowerCase();
+  for (const { 0: word, index } of text.matchAll(/[\w-]+/g)) {
+    if (index >= searchedChars) break;
+    words.add(word);
+  }
+  return words;
+}
 
 /**
  * The arguments for calling a function that the input clearly asks for; undefined if it does not.
+ * `words` are those of the input.
  */
-function argumentsFor(name: string, input: string): string | undefined {
+function argumentsFor(name: string, input: string, words: ReadonlySet<string>): string | undefined {
   if (name === 'calculator') {
     const expression = findExpression(input);
     return expression && JSON.stringify({ expression });
@@ -56,7 +63,7 @@ function argumentsFor(name: string, input: string): string | undefined {
       ? JSON.stringify(zone === undefined ? {} : { time_zone: zone })
       : undefined;
   }
-  return names(input, name) ? jsonObjectIn(input) : undefined;
+  return words.has(name.toLowerCase()) ? jsonObjectIn(input) : undefined;
 }
 
 /** Numbers calls through the conversation. */
@@ -68,9 +75,10 @@ function withIds(
   return calls.map((call, index) => ({ id: `call_${earlier + index + 1}`, ...call }));
 }
 
-function functionCalled(messages: CompletionRequest['messages'], id: string | undefined): string {
+/** The names of the called functions, by the ids of the calls. */
+function calledFunctions(messages: CompletionRequest['messages']): Map<string | undefined, string> {
   const calls = messages.flatMap((message) => message.tool_calls ?? []);
-  return calls.findLast((call) => call.id === id)?.function.name ?? 'tool';
+  return new Map(calls.map((call) => [call.id, call.function.name]));
 }
 
 function functionNames({ tools = [] }: CompletionRequest): string[] {
@@ -98,8 +106,9 @@ function requestedCalls(
   offered: readonly string[],
 ): Omit<CalledFunction, 'id'>[] {
   if (calls.length > 0) return calls.every(({ name }) => offered.includes(name)) ? calls : [];
+  const words = searchedWords(rest);
   for (const name of offered) {
-    const args = argumentsFor(name, rest);
+    const args = argumentsFor(name, rest, words);
     if (args !== undefined) return [{ name, arguments: args }];
   }
   return [];
@@ -126,11 +135,12 @@ export function think(request: CompletionRequest): Thought {
       calls: withIds(calls, messages),
     };
   const turns = messages.filter((message) => message.role === 'user').length;
+  const called = calledFunctions(messages);
   const toolResults = results
-    .map(
-      (result) => ` The ${functionCalled(messages, result.tool_call_id)} says ${textOf(result)}.`,
-    )
-    .join('');
+    .map((result) => ` The ${called.get(result.tool_call_id) ?? 'tool'} says ${textOf(result)}.`)
+    .join('')
+    .slice(0, answerChars)
+    .toWellFormed();
   const missing = missingFunctions(
     directives.calls.map(({ name }) => name),
     offered,

@@ -210,6 +210,8 @@ export const RUN_LIMITS = {
     searchedChars: 2_000,
     /** Characters of an input that the answer quotes. */
     quotedChars: 4_000,
+    /** Characters of tool results in an answer, and of the texts of a JSON answer: more are cut. */
+    answerChars: 64 * KIB,
     /** Milliseconds before each word of a stream; less for an answer that would take `answerMs`. */
     wordMs: 20,
     answerMs: 5_000,

@@ -3,6 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { LIMITS } from '../../shared/limits.ts';
+import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import type { SessionEvent } from '../../shared/sessions/events.ts';
 import { startScriptedModel, type ScriptedModel } from '../support/fakes/scriptedModel.ts';
 import { apiClient, TEST_KEY, writeModelsFile } from '../support/http/service.ts';
@@ -16,6 +18,7 @@ import {
   startReplayOf,
   toldOf,
 } from '../support/builders/replays.ts';
+import { eventually } from '../support/processes/operator.ts';
 import { testStoreEnv } from '../support/stores/testStore.ts';
 
 const SESSIONS = size({ small: 6, full: 1_000 });
@@ -90,6 +93,10 @@ function liveTraffic(agent: string) {
   };
 }
 
+/** Requests to the model whose last message contains the text. */
+const requestsWith = (text: string): number =>
+  model.requests.filter(({ messages }) => messages.at(-1)!.content!.includes(text)).length;
+
 const turnsOf = (events: readonly SessionEvent[], type: SessionEvent['type']): number[] =>
   events.flatMap((event) => (event.type === type && 'turn' in event.data ? [event.data.turn] : []));
 
@@ -130,10 +137,13 @@ test(
     for (let kill = 1; kill <= KILLS; kill += 1) {
       const all = SESSIONS * TURNS * 2;
       const due = Math.floor((all * (kill / (KILLS + 1) + 1)) / 2);
-      const begun = model.requests.filter(({ messages }) =>
-        messages.at(-1)!.content!.includes('😀'),
-      ).length;
-      await model.received(model.requests.length + Math.max(1, Math.min(due - begun, TURNS)));
+      const begun = requestsWith('😀');
+      // Not those of clients: a turn that is open in too many kills is not run again.
+      const next = begun + Math.max(1, Math.min(due - begun, TURNS));
+      await eventually(
+        async () => requestsWith('😀'),
+        (count) => count >= next,
+      );
       await sleep(Math.random() * 20);
       live.to(undefined);
       server.kill('SIGKILL');
@@ -163,6 +173,47 @@ test(
   },
   size({ small: 10, full: 120 }) * 60_000,
 );
+
+test('a turn in which the process always dies fails after some starts, and those beside it do not', async () => {
+  const echo = ({ messages }: ChatRequest) => ({ text: messages.at(-1)!.content! });
+  model.use(echo);
+  let server = startServerProcess(env);
+  const url = await server.ready;
+  const agent = await agentAt(url);
+  const names = ['before', 'deadly', 'after'];
+  const sessions = await Promise.all(names.map((name) => record(url, agent, name)));
+  const [, deadly] = sessions;
+  const recorded = requestsWith('deadly/2');
+  // The turns beside it are open when the process dies.
+  model.use((request) =>
+    request.messages.at(-1)!.content!.includes('deadly/2')
+      ? { fault: 'never_answer' }
+      : { ...echo(request), delay_ms: 500 },
+  );
+  const id = await startReplayOf(data, { sessions, concurrency: 3 });
+  for (let deaths = 1; deaths <= LIMITS.replays.tries; deaths += 1) {
+    await eventually(
+      async () => requestsWith('deadly/2') - recorded,
+      (count) => count === deaths,
+    );
+    server.kill('SIGKILL');
+    await server.exited;
+    server = startServerProcess(env);
+    await server.ready;
+  }
+  const told = await endOf(data, id);
+  expect(requestsWith('deadly/2') - recorded).toBe(LIMITS.replays.tries);
+  expect(told.events.at(-1)).toMatchObject({ data: { status: 'completed' } });
+  const compared = comparisonsIn(told);
+  expect(compared).toHaveLength(names.length * TURNS);
+  expect(compared.filter(({ outcome }) => outcome !== 'same')).toMatchObject([
+    { turn: 2, outcome: 'failed', code: 'crash' },
+  ]);
+  const replayed = await eventsOf(data, told.made.get(deadly!)!);
+  expect(turnsOf(replayed, 'session.turn_interrupted.v1')).toEqual([2, 3, 4]);
+  server.kill('SIGTERM');
+  expect(await server.exited).toBe(0);
+}, 120_000);
 
 test('a replay that is cancelled stops within a second, and its turns are interrupted', async () => {
   const server = startServerProcess(env);

@@ -1,4 +1,5 @@
 import { addAbortListener } from 'node:events';
+import { runExclusive } from '../../../shared/lib/concurrency/keyedMutex.ts';
 import type { ReplayedTurns } from '../../../shared/replays/turns/replayedTurns.ts';
 import type { Budget, WholeTurn } from '../../../shared/replays/comparison/turnPair.ts';
 import { cancelTurn } from '../../../shared/runs/cancelTurn.ts';
@@ -83,9 +84,10 @@ async function runOnce(
 
 /**
  * Runs a recorded turn again until it has ended for a reason that a retry does not change, and resolves
- * with the turn. `next` builds the run from the current state of the session. Throws the failure when no
- * turn could begin and waiting does not help, BudgetSpent when the budget was exhausted before any try,
- * and SessionPostponed after a transient failure while others wait for memory.
+ * with the turn. A turn in which several processes died is not run again: it may be what ends them, and
+ * would do so at every start. `next` builds the run from the current state of the session. Throws the
+ * failure when no turn could begin and waiting does not help, BudgetSpent when the budget was exhausted
+ * before any try, and SessionPostponed after a transient failure while others wait for memory.
  */
 export async function replayTurnUntilEnded(
   replaying: Omit<ReplayRunContext, 'compareTurn'>,
@@ -93,15 +95,25 @@ export async function replayTurnUntilEnded(
   next: () => Promise<RunInput>,
   signal: AbortSignal,
 ): Promise<WholeTurn> {
+  const { semaphore } = replaying;
   const { logger, memory } = replaying.context;
-  const { turns, recorded } = turnToRun;
+  const { actor, turns, recorded } = turnToRun;
   const pauses = createReplayBackoff();
   let latest = turnToRun.earlierTry;
+  const crashes = latest ? turns.crashes(recorded) : 0;
+  if (crashes >= LIMITS.replays.tries) {
+    const failure = { replay_id: actor.request_id, turn: recorded, crashes };
+    logger.warn(failure, 'a replayed turn is not run again: the process died during each attempt');
+    return latest!;
+  }
+  const runNext = async () => runOnce(replaying, turnToRun, await next(), signal);
+  // One after another: the next crash then counts for one of the turns that were open in the last one.
+  const attempt = () => (crashes > 0 ? runExclusive(semaphore, 'crashed', runNext) : runNext());
   for (let tries = 1; ;) {
     signal.throwIfAborted();
     let failed: unknown;
     try {
-      await runOnce(replaying, turnToRun, await next(), signal);
+      await attempt();
     } catch (error) {
       failed = error;
     }

@@ -81,6 +81,35 @@ describe('the offline model', () => {
     expect(JSON.parse(own.content!)).toEqual({ answer: expect.any(String) });
   });
 
+  const asJson = (schema: Record<string, unknown>) => ({
+    response_format: { type: 'json_schema' as const, json_schema: { name: 'n', schema } },
+  });
+
+  test('cuts the texts of a schema with thousands of names, and has a value for each name', async () => {
+    const required = Array.from({ length: 5_300 }, (_, index) => index.toString(36));
+    const { content } = await message(ask('a '.repeat(2_000), asJson({ required })));
+    expect(Object.keys(JSON.parse(content!) as object).toSorted()).toEqual(required.toSorted());
+    expect(content!.length).toBeLessThan(3 * LIMITS.offlineModel.answerChars);
+  });
+
+  test.each<[string, Record<string, unknown>]>([
+    [
+      'names',
+      Object.fromEntries(
+        Array.from({ length: 1_000 }, (_, index) => [
+          `property-${index}`,
+          index % 10 === 0 ? { $ref: '#' } : true,
+        ]),
+      ),
+    ],
+    ['a constant', { a: { type: 'array', minItems: 90, items: { const: 'x'.repeat(20_000) } } }],
+    ['a choice', { a: { type: 'array', minItems: 90, items: { enum: ['x'.repeat(20_000)] } } }],
+  ])('refuses a schema that asks for %s too often', async (_what, properties) => {
+    const body = JSON.stringify(ask('go', asJson({ type: 'object', properties })));
+    const { status, body: answer } = await post(body);
+    expect([status, answer.error.message]).toEqual([400, expect.stringMatching(/more than 65536/)]);
+  });
+
   const message = async (request: OpenAI.ChatCompletionCreateParamsNonStreaming) =>
     (await client.chat.completions.create(request)).choices[0]!.message;
 
@@ -247,6 +276,42 @@ describe('the offline model', () => {
       { function: { arguments: '{}' } },
     ]);
     expect((await message(ask('Fetch it', { tools }))).tool_calls).toBeUndefined();
+  });
+
+  test('searches the beginning of an input for names of functions, and reads no arguments of too many values', async () => {
+    const tools = [tool('web_fetch')];
+    const called = async (input: string) =>
+      (await message(ask(input, { tools }))).tool_calls?.map((call) =>
+        'function' in call ? call.function.arguments : '',
+      );
+    const { searchedChars } = LIMITS.offlineModel;
+    expect(
+      await called(`${' '.repeat(9)}${'.'.repeat(searchedChars - 1)}Web_Fetch {"a":1}`),
+    ).toEqual(['{"a":1}']);
+    expect(await called(`${'.'.repeat(searchedChars - 1)}web_fetches`)).toBeUndefined();
+    expect(await called(`${'.'.repeat(searchedChars)}web_fetch`)).toBeUndefined();
+    const { answerValues } = LIMITS.model;
+    const values = (count: number) => `{"a":[${'1,'.repeat(count)}1]}`;
+    expect(await called(`web_fetch ${values(answerValues)}`)).toEqual(['{}']);
+    expect(await called(`web_fetch ${values(9)}`)).toEqual([values(9)]);
+  });
+
+  test('cuts long results of functions', async () => {
+    const call = (id: string) => ({
+      id,
+      type: 'function' as const,
+      function: { name: `tool_${id}`, arguments: '{}' },
+    });
+    const { content } = await message({
+      ...ask(''),
+      messages: [
+        { role: 'user', content: 'go' },
+        { role: 'assistant', content: null, tool_calls: [call('a'), call('b')] },
+        { role: 'tool', tool_call_id: 'a', content: 'x'.repeat(40_000) },
+        { role: 'tool', tool_call_id: 'b', content: 'y'.repeat(40_000) },
+      ],
+    });
+    expect(content).toMatch(/The tool_a says x{40000}\. The tool_b says y{20000,26000} You said/);
   });
 
   test('answers with the result of the function that it called, and does not call it again', async () => {
