@@ -6,10 +6,9 @@ import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
-import { createServer } from './nodeHttp.ts';
+import { createServer, GatheredRequest } from './nodeHttp.ts';
 import { answerInOrder } from './pipelining.ts';
 import { throttledLog } from '../throttledLog.ts';
-import { GatheredRequest } from './gatheredRequest.ts';
 import { limitHeaderMemory } from './headerMemory.ts';
 import { answerProtocolErrors, faultOf, refuseRequest } from './protocolErrors.ts';
 

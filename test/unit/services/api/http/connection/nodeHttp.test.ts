@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage } from 'node:http';
 import { connect, Socket, type AddressInfo } from 'node:net';
 import { expect, test } from '@jest/globals';
 import fc from 'fast-check';
-import { GatheredRequest } from '../../../../../../services/api/http/connection/gatheredRequest.ts';
+import { GatheredRequest } from '../../../../../../services/api/http/connection/nodeHttp.ts';
 
 async function piecesOf(request: IncomingMessage): Promise<Buffer[]> {
   const pieces: Buffer[] = [];
