@@ -21,7 +21,7 @@ import {
 } from '../commandHandling/handle.ts';
 import {
   findMissingEvents,
-  sessionTarget,
+  openTurnTarget,
   type LoadedSession,
 } from '../sessions/history/loadSession.ts';
 import type { RunSlice } from './context.ts';
@@ -71,7 +71,7 @@ async function recordCancellation(
   }
   const result = await readUntilComplete(context, sessionStream(session_id), {
     read: () =>
-      handleLoaded(context, sessionTarget(session_id), interruptCommand, {
+      handleLoaded(context, openTurnTarget(session_id), interruptCommand, {
         limitError: sessionBusy,
       }),
     findFlaw: ({ loaded }) => findMissingEvents(loaded),
@@ -92,7 +92,7 @@ export async function reserveCancellation(
   if (turn !== undefined) return { turn };
   // Without this wait, a lagging cluster node could lead a later attempt to another turn.
   const { state } = await readUntilComplete(context, sessionStream(session_id), {
-    read: () => sessionTarget(session_id).load(context),
+    read: () => openTurnTarget(session_id).load(context),
     findFlaw: findMissingEvents,
   });
   return 'turn' in state ? { turn: state.turn } : {};

@@ -9,7 +9,7 @@ import { createBackoff } from '../lib/time/backoff.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import type { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
-import { createReadReservation, withReadMemory } from '../eventlog/reading/readMemory.ts';
+import { createReadReservation } from '../eventlog/reading/readMemory.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
@@ -220,10 +220,7 @@ export async function startOnce(
     }
     const earlier = isFirstAttempt
       ? undefined
-      : await withReadMemory(
-          context,
-          createTurnSearch(context, { account_id, session_id, claim }).find,
-        );
+      : await createTurnSearch(context, { account_id, session_id, claim }).find({ until });
     if (earlier) return joinTurn(context, account_id, earlier);
     if (startingTurns.has(claim.request_id)) continue;
     const starting = start();

@@ -3,6 +3,7 @@ import { createBackoff } from '../lib/time/backoff.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { isTurnlogError, isLogUnavailable, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { createConflictLimit } from '../eventlog/conflictLimit.ts';
+import { createReadReservation } from '../eventlog/reading/readMemory.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { LIMITS } from '../limits.ts';
@@ -175,7 +176,9 @@ export async function startTurn(
 
   let compactionTried = false;
   const { account_id } = request.actor;
-  const search = claim && createTurnSearch(context, { account_id, session_id, claim });
+  // Runs of replays have no request that reserves it.
+  const source = { ...context, reserveRead: createReadReservation(context.memory, account_id) };
+  const search = claim && createTurnSearch(source, { account_id, session_id, claim });
 
   /**
    * `turn_open` while another run holds the session; `reload` if the session must be loaded again.

@@ -5,11 +5,12 @@ import { sessionStream } from '../eventlog/streams.ts';
 import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import { sleep, type WaitLimits } from '../lib/time/sleep.ts';
+import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import { isFull } from '../eventlog/reading/wholeStream.ts';
 import { createPause } from '../lib/concurrency/yieldToEventLoop.ts';
 import type { Position, StoredEvent } from '../ports/eventStore.ts';
 import type { Claim } from '../requests/idempotency.ts';
-import type { RunSlice } from './context.ts';
+import type { RunContext, RunSlice } from './context.ts';
 
 /** A turn that an earlier attempt of a request started, and the revision of its start. */
 export interface RequestTurn {
@@ -57,12 +58,14 @@ function turnStartedFor(
  * one ended.
  */
 export interface TurnSearch {
-  /** Searches to the end of the stream. */
-  find(): Promise<RequestTurn | undefined>;
+  /**
+   * Searches to the end of the stream. Throws `store_unavailable` at the time limit, the abort reason,
+   * and what `reserveRead` throws.
+   */
+  find(bounds: WaitLimits): Promise<RequestTurn | undefined>;
   /**
    * Resolves after a search up to this revision, so that a turn appended directly after it is the
-   * request's only one. Throws TurnAlreadyStarted, `store_unavailable` (also at the time limit) or
-   * the abort reason.
+   * request's only one. Throws TurnAlreadyStarted, `store_unavailable`, and as `find`.
    */
   requireNone(upTo: number, bounds: WaitLimits): Promise<void>;
 }
@@ -72,13 +75,20 @@ export interface TurnSearch {
  * same request ended. Decrypts no texts.
  */
 export function createTurnSearch(
-  { store, runState: { turnSearches } }: RunSlice<'store', 'turnSearches'>,
+  {
+    store,
+    reserveRead,
+    runState: { turnSearches },
+  }: RunSlice<'store', 'turnSearches'> & Pick<RunContext, 'reserveRead'>,
   { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
 ): TurnSearch {
   const key = `${session_id} ${claim.request_id}`;
   let progress = { scannedTo: claim.reserved.revision ?? -1 };
 
-  async function find(): Promise<RequestTurn | undefined> {
+  async function search({
+    until = Infinity,
+    signal,
+  }: WaitLimits): Promise<RequestTurn | undefined> {
     // Searches for the same request advance together.
     progress = turnSearches.get(key) ?? progress;
     turnSearches.set(key, progress);
@@ -94,14 +104,22 @@ export function createTurnSearch(
         progress.scannedTo = Math.max(progress.scannedTo, stored.revision);
       }
       if (!isFull({ ...PAGE, events: page })) return undefined;
+      signal?.throwIfAborted();
+      // The next attempt of the request continues here.
+      if (performance.now() > until)
+        throw storeUnavailableError('The session is too long to be searched in time.');
     }
   }
 
+  const find: TurnSearch['find'] = (bounds) =>
+    withReadMemory({ reserveRead, waitLimits: bounds }, () => search(bounds));
+
   return {
     find,
-    async requireNone(upTo, { until = Infinity, signal }) {
+    async requireNone(upTo, bounds) {
+      const { until = Infinity, signal } = bounds;
       while (progress.scannedTo < upTo) {
-        const turn = await find();
+        const turn = await find(bounds);
         if (turn) throw new TurnAlreadyStarted(turn);
         if (progress.scannedTo >= upTo) return;
         if (performance.now() + POLL_MS > until)

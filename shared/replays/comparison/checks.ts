@@ -3,6 +3,7 @@ import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { TOO_SLOW, type SchemaChecker } from '../../ports/schemaChecker.ts';
 import { requireModelList, type AgentCatalogue } from '../../agents/catalogue.ts';
 import { refusedSchema } from '../../agents/validateParameters.ts';
+import { yieldForText } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../limits.ts';
 
 /** A requirement for the answer of a replayed turn. */
@@ -96,6 +97,26 @@ export function requireTurnsOf(
   }
 }
 
+/**
+ * Whether a text contains a part, by Knuth, Morris and Pratt: the time of `String.includes` grows with the
+ * product of both lengths once the part is longer than 250 characters.
+ */
+function containsPart(text: string, part: string): boolean {
+  /** The length of the longest start of the part that ends at each of its characters. */
+  const borders = new Uint32Array(part.length);
+  const matchedWith = (unit: number, matched: number): number => {
+    let length = matched;
+    while (length > 0 && part.charCodeAt(length) !== unit) length = borders[length - 1]!;
+    return part.charCodeAt(length) === unit ? length + 1 : 0;
+  };
+  for (let at = 1; at < part.length; at += 1)
+    borders[at] = matchedWith(part.charCodeAt(at), borders[at - 1]!);
+  let matched = 0;
+  for (let at = 0; at < text.length && matched < part.length; at += 1)
+    matched = matchedWith(text.charCodeAt(at), matched);
+  return matched === part.length;
+}
+
 /** Dependencies of a check. */
 interface Checking {
   schemas: SchemaChecker;
@@ -109,7 +130,10 @@ export async function meetsExpectation(
   output: string,
 ): Promise<boolean | 'undecided'> {
   if ('equals' in check) return output === check.equals;
-  if ('contains' in check) return output.includes(check.contains);
+  if ('contains' in check) {
+    await yieldForText(account_id, output.length);
+    return containsPart(output, check.contains);
+  }
   const misfit =
     'matches' in check
       ? await schemas.misfitOf(patternSchema(check.matches), JSON.stringify(output), account_id)

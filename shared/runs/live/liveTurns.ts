@@ -132,6 +132,11 @@ interface LiveRound {
   calls: ToolCalledData[];
 }
 
+const charsOfCalls = (rounds: readonly LiveRound[]): number =>
+  rounds
+    .flatMap(({ calls }) => calls)
+    .reduce((chars, call) => chars + call.arguments.length + call.result.length, 0);
+
 const keyOf = (sessionId: string, turn: number): string => `${sessionId}/${turn}`;
 
 function nextPartOf(rounds: readonly LiveRound[], after: TurnOutputPosition): TurnPart | undefined {
@@ -237,6 +242,12 @@ export function createLiveTurns({
       followers = [];
       notifyFollowers(account_id, notified, done);
     };
+    const tryBuffer = (chars: number): boolean => {
+      if (!isBuffered || !canBuffer(account_id, chars)) return false;
+      addBuffered(account_id, chars);
+      bufferedChars += chars;
+      return true;
+    };
     const dropBuffer = (): void => {
       isBuffered = false;
       rounds = [];
@@ -289,11 +300,7 @@ export function createLiveTurns({
       const recorded = await read().catch(() => undefined);
       const output = recorded && 'result' in recorded ? recorded.result.output : '';
       // The text, its event as JSON, and the bytes that are sent.
-      const chars = 3 * output.length;
-      if (recorded && isBuffered && canBuffer(account_id, chars)) {
-        addBuffered(account_id, chars);
-        bufferedChars += chars;
-      } else outcome = undefined;
+      if (!recorded || !tryBuffer(3 * output.length)) outcome = undefined;
       return recorded;
     }
     turns.set(key, {
@@ -311,9 +318,7 @@ export function createLiveTurns({
       isFollowed: () => isFollowed,
       publishText(round, piece, kind = 'text') {
         if (!isBuffered) return;
-        if (!canBuffer(account_id, piece.length)) return dropBuffer();
-        addBuffered(account_id, piece.length);
-        bufferedChars += piece.length;
+        if (!tryBuffer(piece.length)) return dropBuffer();
         if (pending.round !== round || pending.kind !== kind) commitText();
         pending = { round, kind, text: pending.text + piece };
         if (pending.text.length >= READ_CHARS) commitText();
@@ -330,6 +335,9 @@ export function createLiveTurns({
         turns.delete(key);
         commitText();
         ended = true;
+        // Until now, the run has reserved the memory of its tool calls.
+        const chars = charsOfCalls(rounds);
+        if (chars > 0 && !tryBuffer(chars)) dropBuffer();
         // Followers that are still behind then read the rest from the record.
         notify(() => isBuffered && setTimeout(dropBuffer, lingerMs).unref());
       },

@@ -15,7 +15,7 @@ import {
 } from '../../commandHandling/handle.ts';
 import {
   findMissingEvents,
-  sessionTarget,
+  openTurnTarget,
   type LoadedSession,
 } from '../../sessions/history/loadSession.ts';
 import type { Instance } from '../context.ts';
@@ -70,7 +70,7 @@ export const interruptIfOrphaned = (
 ): Promise<HandleResult<LoadedSession>> =>
   handleLoaded(
     context,
-    { ...sessionTarget(session_id), preloaded: loaded },
+    { ...openTurnTarget(session_id), preloaded: loaded },
     (session) => interruptOrphanCommand(context, session),
     { ...bounds, limitError: sessionBusy },
   );

@@ -151,15 +151,16 @@ function withOlderStateEvents(
  * with the session. Turns that a fork shares are read from their session. Without `select`, no
  * turns are read. The state only needs the first event and the last turn. Of each page, only its
  * completed turns are kept, without their settings. Checks the chain of what is read, and that the
- * session begins at revision 0.
+ * session begins at revision 0. `firstPage` is the number of events in the first page.
  */
 export async function loadSession(
   source: StreamSource,
   sessionId: string,
   select?: SelectTurns,
+  firstPage?: number,
 ): Promise<LoadedSession> {
   const stream = sessionStream(sessionId);
-  const reader = createBackwardReader(source, sessionId);
+  const reader = createBackwardReader(source, sessionId, { firstPage });
   const isNeeded = createEventFilter();
   const backwardTurns = createBackwardTurns();
   let turns: Turn[] = [];
@@ -230,6 +231,15 @@ export const sessionTarget = (
   stream: sessionStream(sessionId),
   decider: session,
   load: (source) => withReadMemory(source, () => loadSession(source, sessionId)),
+});
+
+/**
+ * For commands that end an open turn. Its start is usually the newest event, and the turn before it
+ * may be large. Such commands record no texts: after the turn, the key of the texts may be unknown.
+ */
+export const openTurnTarget = (sessionId: string): ReturnType<typeof sessionTarget> => ({
+  ...sessionTarget(sessionId),
+  load: (source) => withReadMemory(source, () => loadSession(source, sessionId, undefined, 1)),
 });
 
 /** True for a turn that the summary does not replace. */

@@ -9,7 +9,6 @@ import { LIMITS } from '../../limits.ts';
 import { forkOriginIn, readOrigins, requireMatchingForkPoint } from './origins.ts';
 
 const FIRST_PAGE = 8;
-const LATER_PAGE = 32;
 /** Events of a page are compared with their leaves together, in some milliseconds. */
 const LARGEST_PAGE = 128;
 
@@ -27,12 +26,16 @@ interface BackwardReader {
 
 /**
  * Starts at a revision of the session, by default its last one. Each page doubles the number of
- * events read up to a limit, so that at most twice the needed events are read.
+ * events read up to a limit, so that at most twice the needed events are read. `firstPage` is the
+ * number of events in the first page; the second has four times as many.
  */
 export function createBackwardReader(
   source: StreamSource,
   sessionId: string,
-  revision?: number,
+  {
+    revision,
+    firstPage = FIRST_PAGE,
+  }: { revision?: number | undefined; firstPage?: number | undefined },
 ): BackwardReader {
   let stream = sessionStream(sessionId);
   let from = revision;
@@ -62,7 +65,7 @@ export function createBackwardReader(
       const page = await readPage(source, stream, {
         direction: 'backwards',
         ...(from !== undefined && { from }),
-        limit: read === 0 ? FIRST_PAGE : Math.min(Math.max(read, LATER_PAGE), LARGEST_PAGE),
+        limit: read === 0 ? firstPage : Math.min(Math.max(read, 4 * firstPage), LARGEST_PAGE),
         maxBytes: LIMITS.store.pageBytes,
       });
       if (fork) await requireMatchingForkPoint(source, fork.stream, fork.origin, page.at(-1));

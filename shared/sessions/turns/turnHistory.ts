@@ -35,7 +35,7 @@ async function* readHistoryBackwards(
   sessionId: string,
   revision?: number,
 ): AsyncGenerator<DecodedEvent[], void> {
-  const reader = createBackwardReader(source, sessionId, revision);
+  const reader = createBackwardReader(source, sessionId, { revision });
   do {
     const page = await reader.readOlder();
     requireTexts(page, sessionId);

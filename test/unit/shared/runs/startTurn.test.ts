@@ -209,6 +209,22 @@ describe('a run of a request that may have begun its turn before', () => {
     ).rejects.toMatchObject({ turn: { session_id: 'session_2', turn: 1 } });
   });
 
+  test('searches for it within memory that it reserves', async () => {
+    await append(turnCompleted(1), begunElsewhere);
+    const store = fixture.store();
+    const memory = memoryForRuns(ROOM);
+    const reserved: number[] = [];
+    const readStream: typeof store.readStream = (stream, options) => {
+      if (options.direction === 'forwards' && options.limit > 1)
+        reserved.push(memory.usage('sessionReads').used);
+      return store.readStream(stream, options);
+    };
+    const running = begin({ claim: claim(1) }, { ...store, readStream }, memory);
+    await expect(running).rejects.toMatchObject({ turn: found });
+    expect(reserved.at(-1)).toBeGreaterThanOrEqual(LIMITS.store.pageBytes);
+    expect(memory.usage('sessionReads').used).toBe(0);
+  });
+
   test('begins its own where there is none, and says whose it is', async () => {
     await append(
       turnCompleted(1),

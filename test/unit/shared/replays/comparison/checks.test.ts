@@ -7,6 +7,7 @@ import {
   type JudgeQuestion,
 } from '../../../../../shared/replays/comparison/comparePair.ts';
 import type { TurnPair, WholeTurn } from '../../../../../shared/replays/comparison/turnPair.ts';
+import { threadCpuMs } from '../../../../../shared/lib/time/processorTime.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { ChatModels } from '../../../../../shared/ports/chatModel.ts';
 
@@ -97,6 +98,11 @@ test.each<[Check, string, boolean]>([
   [{ equals: '4' }, '4 ', false],
   [{ contains: 'four' }, 'It is four.', true],
   [{ contains: 'four' }, 'It is 4.', false],
+  [{ contains: '' }, '', true],
+  [{ contains: 'aab' }, 'aaab', true],
+  [{ contains: 'abcabd' }, 'abcabcabd', true],
+  [{ contains: 'aabaaa' }, 'aabaabaa', false],
+  [{ contains: '\ude00' }, '😀', true],
   [{ matches: '^\\d+$' }, '44', true],
   [{ matches: '^\\d+$' }, '44!', false],
   [{ matches: '^😀{2}$' }, '😀😀', true],
@@ -134,6 +140,19 @@ test('a pattern that takes for ever fails its check, and the next one is made', 
     { check: 0, passed: false, code: 'check_too_slow' },
     { check: 1, passed: true },
   ]);
+});
+
+test('a part that almost occurs everywhere takes little time, and others work between the checks', async () => {
+  const part = `${'a'.repeat(8_000)}b${'a'.repeat(8_000)}`;
+  const checks: Check[] = [{ contains: part }, { contains: `${part}a` }, { contains: `${part}b` }];
+  let turns = 0;
+  const others = setInterval(() => (turns += 1), 0);
+  const began = threadCpuMs();
+  const results = await checked({ checks, replayed: 'a'.repeat(600_000) });
+  clearInterval(others);
+  expect(results).toEqual([0, 1, 2].map((check) => ({ check, passed: false })));
+  expect(threadCpuMs() - began).toBeLessThan(1_000);
+  expect(turns).toBeGreaterThan(1);
 });
 
 const criteria = 'Says four.';

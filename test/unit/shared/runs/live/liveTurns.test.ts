@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, jest, test } from '@jest/globals';
-import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 import { runPaced } from '../../../../../shared/lib/concurrency/pacedSteps.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
+import { toolCallData } from '../../../../support/builders/events.ts';
 import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
 
 const subject = { account_id: 'a', session_id: 's', turn: 1 };
@@ -49,6 +49,21 @@ test('the text of a turn that has ended is kept a moment longer, and found no mo
   expect([turn.isBuffered(), live.bufferedChars()]).toEqual([false, 0]);
 });
 
+test.each([
+  ['are buffered a moment longer', 1_000, true],
+  ['are dropped when they take too much', 100, false],
+])('the tool calls of a turn that has ended %s', (_, maxChars, isBuffered) => {
+  const live = createLiveTurns({ maxChars });
+  const publisher = live.begin(subject, true);
+  const turn = live.find('s', 1)!;
+  publisher.publishText(1, 'all');
+  const call = toolCallData(1, { arguments: '{}', result: 'x'.repeat(60) });
+  publisher.publishToolCall(call);
+  expect([turn.isBuffered(), live.bufferedChars()]).toEqual([true, 3]);
+  publisher.publishEnd();
+  expect([turn.isBuffered(), live.bufferedChars()]).toEqual([isBuffered, isBuffered ? 65 : 0]);
+});
+
 test('a turn whose text nobody wants keeps none, and tells its changes', async () => {
   const live = createLiveTurns();
   const publisher = live.begin(subject, false);
@@ -79,7 +94,7 @@ test('a tool call and the end of a turn come after all text before them, and at 
   const turn = live.find('s', 1)!;
   publisher.publishText(1, 'a');
   publisher.publishText(1, 'b');
-  publisher.publishToolCall({ round: 1 } as ToolCalledData);
+  publisher.publishToolCall(toolCallData(1));
   expect(turn.nextPart(START_OF_OUTPUT)).toMatchObject({ text: 'ab' });
   publisher.publishText(2, 'c');
   publisher.publishEnd();

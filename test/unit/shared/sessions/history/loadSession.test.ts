@@ -2,7 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { randomUUID } from 'node:crypto';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { loadSession, sessionTarget } from '../../../../../shared/sessions/history/loadSession.ts';
+import {
+  loadSession,
+  openTurnTarget,
+  sessionTarget,
+} from '../../../../../shared/sessions/history/loadSession.ts';
 import { session } from '../../../../../shared/sessions/decider.ts';
 import type { SessionEvent } from '../../../../../shared/sessions/events.ts';
 import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
@@ -160,6 +164,18 @@ test('a session of large turns is read in pages of a bounded size', async () => 
   );
   expect(pages.length).toBeGreaterThan(2);
   expect(Math.max(...pages)).toBeLessThan(LIMITS.store.pageBytes + 3 * large.length);
+});
+
+test('to end an open turn, the large turn before it is not read', async () => {
+  const large = turnCompleted(5, { output: 'x'.repeat(340_000) });
+  const small = [1, 2, 3, 4].flatMap((turn) => [turnStarted(turn), turnCompleted(turn)]);
+  const events = [sessionStarted(), ...small, turnStarted(5), large, turnStarted(6)];
+  const { stream, load } = openTurnTarget('session_1');
+  await write(stream, events);
+  const { pages, source } = measuringPages((page) => Math.max(...page.map(bytesOf)));
+  const { state } = await load(source);
+  expect(state).toEqual(replay(session, events));
+  expect(Math.max(...pages)).toBeLessThan(10_000);
 });
 
 test('other work gets a turn between the pages of a session', async () => {
