@@ -4,6 +4,7 @@ import { changeAgain, loadStreams } from './changes.ts';
 import { holdConnections, holdHeaders } from './connections.ts';
 import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
+import { EXPORT_CUT, exportSlowly } from './exports.ts';
 import { followTurn } from './followers.ts';
 import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histories.ts';
 import { exceedRate, failLogins } from './floods.ts';
@@ -173,6 +174,11 @@ const attacks = {
     what: 'replays of forks of a session of large turns, and a restart',
     attack: replayHistories,
     meets: ['202'],
+  },
+  exports: {
+    what: 'exports, reports and proofs of a large session that most clients read slowly',
+    attack: exportSlowly,
+    meets: ['200', EXPORT_CUT, '429 rate_limited'],
   },
   prompts: {
     what: 'runs of many sessions with the largest prompts',
