@@ -10,6 +10,7 @@ import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histo
 import { exceedRate, failLogins } from './floods.ts';
 import { randomMix } from './random.ts';
 import { filterSessions, LISTED } from './lists.ts';
+import { FOLLOWED_TO_END, STARTED_AGAIN, startReplays } from './replays.ts';
 import { hardlyRead, neverRead, neverReadEvents, readLargest, varyQueries } from './reading.ts';
 import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
@@ -174,6 +175,11 @@ const attacks = {
     what: 'replays of forks of a session of large turns, and a restart',
     attack: replayHistories,
     meets: ['202'],
+  },
+  starts: {
+    what: 'replays that are started with the same key and others, followed, not read and cancelled',
+    attack: startReplays,
+    meets: ['202', STARTED_AGAIN, FOLLOWED_TO_END, '409 replay_limit_reached', '429 rate_limited'],
   },
   exports: {
     what: 'exports, reports and proofs of a large session that most clients read slowly',
