@@ -34,10 +34,10 @@ export const REPLAY_LIMITS = {
     /** Concurrent sessions per replay. */
     concurrency: 4,
     /**
-     * Concurrent turns of all replays.
+     * Concurrent turns; 4 per account.
      * @beyond waits
      */
-    turns: 4,
+    turns: 5,
     /** Memory of a session that is replayed: two turns and the events read ahead. */
     sessionBytes: 3 * MIB,
     /** Pause between turns while clients have runs. */

@@ -72,8 +72,10 @@ const exportSessionRoute = defineRoute({
     const sessionId = params['sessionId']!;
     const options = { api, account_id: actor.account_id, format };
     const audited = exported(sessionStream(sessionId), format);
-    const request = { api, actor, ctx, audited, setHeaders: setExportType };
-    await sendExport(request, async () => serializeSession(options, sessionId));
+    await sendExport({ api, actor, ctx, setHeaders: setExportType }, async () => ({
+      audited,
+      chunks: serializeSession(options, sessionId),
+    }));
     return undefined;
   },
 });
@@ -136,13 +138,13 @@ const exportSessionsRoute = defineRoute({
     const { account_id } = actor;
     const options = { api, account_id, format: query.format };
     const audited = exported(accountStream(account_id), query.format);
-    const request = { api, actor, ctx, audited, setHeaders: setExportType };
-    await sendExport(request, async (signal) => {
+    await sendExport({ api, actor, ctx, setHeaders: setExportType }, async (signal) => {
       const read = (page: SessionQuery) => listExportedSessions(api, account_id, page, signal);
       const first = await read(query);
       const last = first.rows.at(-1);
       if (query.limit !== undefined && first.more && last) setNextLink(ctx, last.session_id);
-      return serializeSessions(options, sessionIds(first, query, read, signal));
+      const ids = sessionIds(first, query, read, signal);
+      return { audited, chunks: serializeSessions(options, ids) };
     });
     return undefined;
   },

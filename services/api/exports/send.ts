@@ -20,9 +20,14 @@ interface ExportRequest {
   api: RouteContext;
   actor: Actor;
   ctx: Context;
-  audited: Audited;
   /** Sets the media type and other headers of the response. */
   setHeaders: (ctx: Context) => void;
+}
+
+/** An export that is ready to be sent. */
+interface OpenedExport {
+  audited: Audited;
+  chunks: AsyncGenerator<Buffer, void>;
 }
 
 /** JSON lines, or text for a client that accepts nothing else. */
@@ -45,15 +50,16 @@ async function* untilInterrupted(
 }
 
 /**
- * Streams the chunks of `open` to the client, no faster than it reads them. The response starts when
- * memory is acquired, the first chunk is ready and the export is in the audit; a later error cuts
- * the connection. The signal aborts when the client disconnects.
+ * Streams the chunks of `open` to the client, no faster than it reads them. `open` is called when
+ * memory is acquired: whatever an export reads, it reads there. The response starts when the first
+ * chunk is ready and the export is in the audit; a later error cuts the connection. The signal aborts
+ * when the client disconnects.
  */
 export async function sendExport(
   request: ExportRequest,
-  open: (signal: AbortSignal) => Promise<AsyncGenerator<Buffer, void>>,
+  open: (signal: AbortSignal) => Promise<OpenedExport>,
 ): Promise<void> {
-  const { api, actor, ctx, audited, setHeaders } = request;
+  const { api, actor, ctx, setHeaders } = request;
   const { account_id } = actor;
   const permit = api.openStreams.acquire({ account_id, bytes: 0 });
   const disconnected = new AbortController();
@@ -70,10 +76,11 @@ export async function sendExport(
     else cleanups.push(cleanUp);
   };
   onClosed((await api.responseMemory.acquire(account_id, LIMITS.export.bytes, ctx.res)).release);
-  const chunks = untilInterrupted(await open(disconnected.signal), request);
+  const opened = await open(disconnected.signal);
+  const chunks = untilInterrupted(opened.chunks, request);
   onClosed(() => void chunks.return());
   const first = await chunks.next();
-  await recordAudit(api, actor, audited);
+  await recordAudit(api, actor, opened.audited);
   ctx.status = 200;
   setHeaders(ctx);
   const text = destroyOnError(first.done ? [] : [first.value], chunks, api.logger, ctx);

@@ -6,6 +6,7 @@ import {
   startReplay,
   type ReplayInput,
 } from '../../../shared/replays/commands.ts';
+import { withReadMemory } from '../../../shared/eventlog/reading/readMemory.ts';
 import { replayStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { withDiffs, type ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
@@ -220,17 +221,20 @@ const cancelReplayRoute = defineRoute({
   data: Replay,
   errors: ['replay_not_found', ...STREAM_ERROR_CODES],
   idempotency: {
-    reserve: async (api, { actor, params }) => {
-      const { replay_id } = await findOwnReplay(api, actor.account_id, params['replayId']!);
-      return { id: replay_id };
-    },
+    reserve: (api, { actor, params }) =>
+      withReadMemory(api, async () => {
+        const { replay_id } = await findOwnReplay(api, actor.account_id, params['replayId']!);
+        return { id: replay_id };
+      }),
   },
-  handle: async (api, { actor, params, claim }) => {
-    const replayId = params['replayId']!;
-    await cancelReplay(api, actor, replayId);
-    if (claim?.isFirstAttempt === false) api.onIdempotentReplay?.();
-    return { data: presentReplay(await findOwnReplay(api, actor.account_id, replayId)) };
-  },
+  // One reservation, so that a cancelled replay does not wait for the memory of its response.
+  handle: (api, { actor, params, claim }) =>
+    withReadMemory(api, async () => {
+      const replayId = params['replayId']!;
+      await cancelReplay(api, actor, replayId);
+      if (claim?.isFirstAttempt === false) api.onIdempotentReplay?.();
+      return { data: presentReplay(await findOwnReplay(api, actor.account_id, replayId)) };
+    }),
 });
 
 const REVISION = '^(?:0|[1-9][0-9]{0,8})$';

@@ -40,21 +40,19 @@ const reportSessionRoute = defineRoute({
   handle: async (api, { actor, params }, ctx) => {
     const session_id = params['sessionId']!;
     const { account_id } = actor;
-    await findOwnSession(api, account_id, session_id);
-    const head = await headOfSession(api.store, session_id);
-    const proof = await proveEvent(api.tiles, provenOf(head));
-    if (!proof) throw await reportMissingLeaf(api, head);
-    const report = {
-      session_id,
-      made_at: isoTime(recordingTime(api.clock)),
-      proof,
-      last: head.revision,
-    };
-    const detail = `report, revisions 0 to ${head.revision}`;
-    const audited = { action: 'read', subject: sessionStream(session_id), detail } as const;
-    await sendExport({ api, actor, ctx, audited, setHeaders: setReportHeaders }, async (signal) =>
-      encode(sessionReport(api, report, signal), account_id),
-    );
+    await sendExport({ api, actor, ctx, setHeaders: setReportHeaders }, async (signal) => {
+      await findOwnSession(api, account_id, session_id);
+      const head = await headOfSession(api.store, session_id);
+      const proof = await proveEvent(api.tiles, provenOf(head));
+      if (!proof) throw await reportMissingLeaf(api, head);
+      const made_at = isoTime(recordingTime(api.clock));
+      const report = { session_id, made_at, proof, last: head.revision };
+      const detail = `report, revisions 0 to ${head.revision}`;
+      return {
+        audited: { action: 'read', subject: sessionStream(session_id), detail },
+        chunks: encode(sessionReport(api, report, signal), account_id),
+      };
+    });
     return undefined;
   },
 });

@@ -27,8 +27,9 @@ function replaysPart(
   acquireLeadership: AcquireLeadership,
 ): ProcessPart {
   const all = { permits: LIMITS.replays.turns, bytes: Infinity };
-  // Each replay may take every permit: turns are short, so the next in the queue waits little.
-  const semaphore = createFairSemaphore('replayed_turns', all, all);
+  // An account leaves a permit to others: its turns take as long as its models, which may be minutes.
+  const share = { ...all, permits: all.permits - 1 };
+  const semaphore = createFairSemaphore('replayed_turns', all, share);
   const throttle = createReplayThrottle(context.runState.admission);
   const running = { context, semaphore, throttle };
   const { catalogue } = context;

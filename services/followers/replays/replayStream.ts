@@ -6,8 +6,10 @@ import {
   type LoadedStream,
 } from '../../../shared/commandHandling/targetStream.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
+import { createReadReservation } from '../../../shared/eventlog/reading/readMemory.ts';
 import { readFirstEvent } from '../../../shared/eventlog/reading/readWhole.ts';
 import { replayStream } from '../../../shared/eventlog/streams.ts';
+import type { RunContext } from '../../../shared/runs/context.ts';
 
 /** The stream of a replay, as its runner reads and writes it. */
 export interface ReplayStream {
@@ -21,16 +23,22 @@ export interface ReplayStream {
   record(command: ReplayCommand): Promise<void>;
 }
 
-/** Loads the stream of a replay. */
+/**
+ * Loads the stream of a replay within reserved memory: a start opens all running replays at once. Errors:
+ * those of handleLoaded, `rate_limited` or `overloaded` without memory, the abort reason.
+ */
 export async function openReplayStream(
-  context: HandleContext,
+  context: HandleContext & Pick<RunContext, 'memory'>,
   replayId: string,
+  signal: AbortSignal,
 ): Promise<ReplayStream> {
   const target = wholeStreamTarget(replayStream(replayId), replay);
-  const { recorded } = await readFirstEvent(context, target.stream);
+  const reserveRead = createReadReservation(context.memory, '');
+  const source = { ...context, reserveRead, waitLimits: { signal } };
+  const { recorded } = await readFirstEvent(source, target.stream);
   const { account_id, key_id } = recorded.metadata;
   const actor = { account_id, key_id, request_id: replayId };
-  let current: LoadedStream<ReplayState> = await target.load(context);
+  let current: LoadedStream<ReplayState> = await target.load(source);
   let lastRecord: Promise<unknown> = Promise.resolve();
 
   async function record(command: ReplayCommand): Promise<void> {

@@ -62,7 +62,7 @@ export async function runReplay(
 ): Promise<void> {
   const { context } = replaying;
   const retryOptions = { signal, logger: context.logger };
-  const log = await retryTransient(() => openReplayStream(context, replayId), retryOptions);
+  const log = await retryTransient(() => openReplayStream(context, replayId, signal), retryOptions);
   const state = log.state();
   if (state.status !== 'running') return;
   const { settings, sessions } = state;

@@ -10,6 +10,7 @@ let service: TestService;
 let agent: string;
 let session: string;
 let webhook: string;
+let endedReplay: string;
 let held: Permit | undefined;
 
 const reads = (): FairSemaphore =>
@@ -19,6 +20,11 @@ beforeAll(async () => {
   service = await startTestService({ text: 'Hello.' }, { WEBHOOKS_ALLOW_PRIVATE: 'true' });
   agent = await service.createAgent();
   session = (await service.post(`/v1/agents/${agent}/run`, { input: 'hi' })).body.data.session_id;
+  endedReplay = (await service.post('/v1/replays', { sessions: [session] })).body.data.replay_id;
+  await eventually(
+    () => service.get(`/v1/replays/${endedReplay}`),
+    ({ body }) => body.data.status === 'completed',
+  );
   webhook = (await service.post('/v1/webhooks', { url: 'http://127.0.0.1:9/' })).body.data
     .webhook_id;
 });
@@ -34,6 +40,7 @@ const post = (path: string, body: unknown = '', headers = {}) => service.post(pa
 const COMMANDS: readonly (readonly [string, number, () => Promise<Reply>])[] = [
   ['a cancellation', 200, () => post(`/v1/sessions/${session}/cancel`)],
   ['a keyed cancellation', 200, () => post(`/v1/sessions/${session}/cancel`, '', keyed('a'))],
+  ['a cancellation of a replay', 200, () => post(`/v1/replays/${endedReplay}/cancel`)],
   ['a fork', 200, () => post(`/v1/sessions/${session}/fork`, { at_turn: 1 })],
   ['a title', 200, () => service.send('PATCH', `/v1/sessions/${session}`, { title: 'x' })],
   [

@@ -4,12 +4,14 @@ import { changeAgain, loadStreams } from './changes.ts';
 import { holdConnections, holdHeaders } from './connections.ts';
 import { floodIndex } from './searches.ts';
 import { streamDeltas } from './deltas.ts';
+import { EXPORT_CUT, exportSlowly } from './exports.ts';
 import { followTurn } from './followers.ts';
 import { largePrompts, loadHistories, OF_A_FORK, replayHistories } from './histories.ts';
 import { exceedRate, failLogins } from './floods.ts';
 import { sendPieces } from './pieces.ts';
 import { randomMix } from './random.ts';
 import { filterSessions, LISTED } from './lists.ts';
+import { FOLLOWED_TO_END, STARTED_AGAIN, startReplays } from './replays.ts';
 import { hardlyRead, neverRead, neverReadEvents, readLargest, varyQueries } from './reading.ts';
 import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
@@ -179,6 +181,16 @@ const attacks = {
     what: 'replays of forks of a session of large turns, and a restart',
     attack: replayHistories,
     meets: ['202'],
+  },
+  starts: {
+    what: 'replays that are started with the same key and others, followed, not read and cancelled',
+    attack: startReplays,
+    meets: ['202', STARTED_AGAIN, FOLLOWED_TO_END, '409 replay_limit_reached', '429 rate_limited'],
+  },
+  exports: {
+    what: 'exports, reports and proofs of a large session that most clients read slowly',
+    attack: exportSlowly,
+    meets: ['200', EXPORT_CUT, '429 rate_limited'],
   },
   prompts: {
     what: 'runs of many sessions with the largest prompts',

@@ -10,6 +10,7 @@ import { createResponseMemory } from '../../../../../services/api/http/responses
 import { defineRoute, type Route } from '../../../../../services/api/http/route.ts';
 import { agentsFeature } from '../../../../../services/api/agents/routes.ts';
 import { feedFeature } from '../../../../../services/api/feed/routes.ts';
+import { reportsFeature } from '../../../../../services/api/reports/routes.ts';
 import { createRouter } from '../../../../../services/api/http/router.ts';
 import { errorPresenter } from '../../../../../services/api/features.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
@@ -111,6 +112,20 @@ test.each(['replaceAgent', 'changeAgent'])('%s waits for memory before it reads'
   held[0]!.release();
   // It gets as far as the agent, which this service does not have.
   expect((await send()).status).toBe(500);
+});
+
+test('a report waits for memory before it reads', async () => {
+  const [route] = reportsFeature.routes;
+  const findSession = jest.fn(() => Promise.resolve(undefined));
+  using service = await serve(0, { ...route, access: 'open' }, {
+    openStreams: { acquire: () => ({ release: () => undefined }) },
+    readModels: { findSession },
+  } as unknown as Partial<RouteContext>);
+  const send = () => fetch(`${service.url}/v1/sessions/session_1/report`);
+  const held = [1, 2].map(() => service.responseMemory.tryAcquire('', MIB)!);
+  expect([(await send()).status, findSession.mock.calls.length]).toEqual([429, 0]);
+  held[0]!.release();
+  expect([(await send()).status, findSession.mock.calls.length]).toEqual([404, 1]);
 });
 
 test('the response to HEAD waits for no memory, since it has no body', async () => {
