@@ -85,7 +85,8 @@ export function createCircuit(
   }
 
   function close(accountId: string): void {
-    failing.delete(accountId);
+    if (openUntil === undefined) failing.delete(accountId);
+    else failing.clear();
     failedAccounts.clear();
     inARow = 0;
     openUntil = undefined;

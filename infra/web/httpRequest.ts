@@ -1,6 +1,7 @@
 import { isIPv6, type LookupFunction } from 'node:net';
 import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
+import { createByteCollector } from '../../shared/lib/memory/byteCollector.ts';
 import type { Readable } from 'node:stream';
 import { buildConnector, Client, requestThrough } from '../lib/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/informationalResponses.ts';
@@ -24,23 +25,10 @@ async function readBody(stream: Readable, encoding: string, bytes: number): Prom
     stream.destroy();
     return { body: Buffer.alloc(0), truncated: true };
   }
-  let size = 0;
-  // One buffer that grows, and no list of chunks: a server that sends a byte at a time would make
-  // an object of each.
-  let body = Buffer.alloc(0);
-  for await (const piece of await decodeContent(stream, encoding, bytes)) {
-    const chunk = piece as Buffer;
-    const taken = Math.min(chunk.length, bytes - size);
-    if (size + taken > body.length) {
-      const larger = Buffer.allocUnsafe(Math.min(bytes, Math.max(4_096, 2 * (size + taken))));
-      body.copy(larger, 0, 0, size);
-      body = larger;
-    }
-    chunk.copy(body, size, 0, taken);
-    size += taken;
-    if (taken < chunk.length) return { body: body.subarray(0, size), truncated: true };
-  }
-  return { body: body.subarray(0, size), truncated: false };
+  const collector = createByteCollector(bytes);
+  for await (const piece of await decodeContent(stream, encoding, bytes))
+    if (!collector.add(piece as Buffer)) return { body: collector.take(), truncated: true };
+  return { body: collector.take(), truncated: false };
 }
 
 /** A request to one server. */

@@ -30,7 +30,7 @@ export interface GroupHealth {
   tools: number;
   /** Why it is away; never the server's own text. */
   reason?: string;
-  /** A list without memory, and by name tools that are not offered or gave invalid content last. */
+  /** Says that there is no memory for its list of tools, and names tools that are not offered or gave invalid content last. */
   problems?: string[];
 }
 

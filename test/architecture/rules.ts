@@ -56,7 +56,6 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   'pg-protocol': 'infra/postgres',
   'prom-client': 'infra/metrics',
   'rate-limiter-flexible': 'infra/ratelimit',
-  'raw-body': 'services/api',
   // A build is locked as a data folder is, by a program that runs before any package is installed.
   sqlite: ['infra/sqlite', 'infra/vite'],
   standardwebhooks: 'infra/web',

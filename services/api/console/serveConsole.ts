@@ -47,7 +47,7 @@ function setSecurityHeaders(ctx: Context): void {
 }
 
 /**
- * The contents of files that were sent, by what changes with them: each is in memory once for all of
+ * The contents of files that were sent, by inode, size and modification time: each is in memory once for all of
  * its responses, however slowly clients read. A build has 1.5 MB, with its compressed files. A file
  * beyond the limit would be read for each response.
  */

@@ -15,7 +15,7 @@ export const ToolServers = Type.Array(
       problems: Type.Optional(
         Type.Array(Type.String(), {
           description:
-            'A list of tools for which there is no memory, tools that are not offered, and tools whose last answer had content that is not valid; the first 10, absent without any',
+            'Why tools are missing or faulty: no memory for the list of tools, tools that are not offered, and tools whose last answer had content that is not valid; the first 10, absent without any',
         }),
       ),
     },

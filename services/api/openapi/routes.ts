@@ -32,6 +32,7 @@ export function openApiRoute(api: Api): Route {
     if (!document) {
       document = serializeDocument(api, context);
       documents.set(context.catalogue, document);
+      document.catch(() => documents.delete(context.catalogue));
     }
     return document;
   }

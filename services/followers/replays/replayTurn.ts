@@ -103,7 +103,7 @@ export async function replayTurnUntilEnded(
   const crashes = latest ? turns.crashes(recorded) : 0;
   if (crashes >= LIMITS.replays.tries) {
     const failure = { replay_id: actor.request_id, turn: recorded, crashes };
-    logger.warn(failure, 'a replayed turn is not run again: the process died during each attempt');
+    logger.warn(failure, 'a replayed turn is not run again: processes died during its attempts');
     return latest!;
   }
   const runNext = async () => runOnce(replaying, turnToRun, await next(), signal);

@@ -8,13 +8,13 @@ const { createServer, IncomingMessage, STATUS_CODES } = process.getBuiltinModule
 
 export { createServer, STATUS_CODES };
 
-/** What small pieces of a body are gathered to. */
+/** The size to which small pieces of a body are gathered. */
 const GATHERED_BYTES = 16 * KIB;
 
 /**
  * A request that gathers the small pieces of its body. Node makes a Buffer of each chunk of a chunked
  * body, and keeps them until the body is read to its end: 100 bytes and more for each byte of a
- * client that sends them one by one. No reader needs a part of a body early.
+ * client that sends them one by one. Readers wait for the whole body anyway.
  */
 export class GatheredRequest extends IncomingMessage {
   #isFirst = true;

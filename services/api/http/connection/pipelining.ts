@@ -11,8 +11,11 @@ interface RequestHandlers {
   answer: RequestListener;
   /** Refuses a request whose headers may not stay in memory. */
   refuse: RequestListener;
-  /** Gets the connections whose requests are all answered; the one that has been idle longest is first. */
-  idle?: Set<Socket>;
+  /**
+   * Gets the connections whose requests are all answered, with the bytes read until then; the one that
+   * has been idle longest is first.
+   */
+  idle?: Map<Socket, number>;
 }
 
 /**
@@ -24,7 +27,7 @@ export function answerInOrder({
   holds,
   answer,
   refuse,
-  idle = new Set(),
+  idle = new Map(),
 }: RequestHandlers): RequestListener {
   // Entries are removed: an idle connection would keep the headers of its last request in memory.
   const current = new WeakMap<Socket, ServerResponse>();
@@ -41,7 +44,7 @@ export function answerInOrder({
       else waiting.set(socket, others);
       if (!socket.writable) return;
       if (next) next();
-      else idle.add(socket);
+      else idle.set(socket, socket.bytesRead);
     });
     answer(request, response);
   }

@@ -1,11 +1,12 @@
+import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
-import getRawBody from 'raw-body';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
 import { describeJsonError } from '../../../../shared/lib/validation/jsonError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
+import { createByteCollector } from '../../../../shared/lib/memory/byteCollector.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { waitToBegin } from '../../../../shared/lib/concurrency/pacedSteps.ts';
@@ -92,14 +93,34 @@ async function readBytes(ctx: Context): Promise<Buffer> {
   const { expect } = ctx.req.headers;
   const mayContinue = ctx.req.httpVersion === '1.1' && expect !== undefined;
   if (mayContinue && /\b100-continue\b/i.test(expect)) ctx.res.writeContinue();
-  const length = ctx.request.length ?? null;
+  return collectBody(ctx.req, ctx.request.length ?? LIMITS.http.bodyBytes);
+}
+
+/** Collects a body, and frees its large pieces at once. */
+async function collectBody(request: IncomingMessage, limit: number): Promise<Buffer> {
+  const collector = createByteCollector(limit);
+  const ended = Promise.withResolvers<undefined>();
+  const fail = (cause?: Error): void =>
+    ended.reject(
+      new TurnlogError('invalid_json', 'The body ended before it was complete.', { cause }),
+    );
+  const end = (): void => ended.resolve(undefined);
+  function add(piece: Buffer): void {
+    if (!collector.add(piece)) ended.reject(tooLarge());
+    if (piece.length < limit) releaseBuffer(piece);
+  }
+  if (request.readable)
+    request.on('data', add).once('end', end).once('close', fail).once('error', fail);
+  else fail();
   try {
-    return await getRawBody(ctx.req, { limit: LIMITS.http.bodyBytes, length });
+    await ended.promise;
+    return collector.take();
   } catch (error) {
-    if ((error as { type?: string }).type === 'entity.too.large') throw tooLarge(error);
-    throw new TurnlogError('invalid_json', 'The body ended before it was complete.', {
-      cause: error,
-    });
+    releaseBuffer(collector.take());
+    request.pause();
+    throw error;
+  } finally {
+    request.off('data', add).off('end', end).off('close', fail).off('error', fail);
   }
 }
 

@@ -31,6 +31,17 @@ const passes = (accounts: string): boolean[] =>
     return settle !== undefined;
   });
 
+test('an answer closes the circuit for all accounts once it has opened for all', () => {
+  callAll('abc', 'failed');
+  call('a', 'failed');
+  now += OPEN_MS;
+  const settlers = ['a', 'b', 'd'].map((account) => circuit.admit(account)!);
+  settlers[0]!('failed');
+  settlers[1]!('given_up');
+  settlers[2]!('answered');
+  expect(callAll('abd', 'answered')).toEqual([true, true, true]);
+});
+
 describe('failures of one account', () => {
   test('open the circuit for it alone, whatever its tests come to', () => {
     callAll('aaaa', 'failed');
