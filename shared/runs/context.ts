@@ -152,4 +152,6 @@ export interface OpenRun {
   head: StreamHead;
   /** When the turn started, in milliseconds of `performance.now()`. */
   startedAt: number;
+  /** When the append began with which the store became unavailable; absent while it is available. */
+  unavailableSince?: number | undefined;
 }

@@ -107,8 +107,8 @@ async function appendOnce(
 /**
  * Records events of a run exactly once, in one append, and advances the run's head. While the store is
  * unavailable, and after conflicts with other writers, retries for some seconds: tools that were called
- * can not be called again. An append with an unknown outcome may have been written, which the next
- * attempt detects. A run may take long and wait often: each recorded event lets its request wait for the
+ * can not be called again. The calls and the end of a turn share that time, since a shutdown waits for
+ * them. An append with an unknown outcome may have been written, which the next attempt detects. A run may take long and wait often: each recorded event lets its request wait for the
  * whole limit again.
  */
 export async function recordTurnEvents(
@@ -121,7 +121,6 @@ export async function recordTurnEvents(
   const events = commands.flatMap((command) => session.decide(command, run.state));
   const prepared = await prepareEvents(context, author, run.head, events);
   const startedAt = performance.now();
-  const retryUntil = startedAt + waitLimitMs(RETRY_LIMIT_MS);
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     until: startedAt + RETRY_LIMIT_MS,
   });
@@ -133,11 +132,14 @@ export async function recordTurnEvents(
       const position = await appendOnce(context, run, prepared, conflicts);
       if (position !== undefined) {
         renewWaitBudget();
+        run.unavailableSince = undefined;
         return position;
       }
     } catch (error) {
-      const tooLate = performance.now() + pauseMs > retryUntil;
-      if (!isTurnlogError(error, 'store_unavailable') || tooLate) throw error;
+      if (!isTurnlogError(error, 'store_unavailable')) throw error;
+      run.unavailableSince ??= startedAt;
+      const retryUntil = run.unavailableSince + waitLimitMs(RETRY_LIMIT_MS);
+      if (performance.now() + pauseMs > retryUntil) throw error;
       if (!warned)
         context.logger.warn(
           {

@@ -6,7 +6,7 @@ import {
   type TurnPart,
   type TurnOutputPosition,
 } from '../../sessions/turns/turnOutputPosition.ts';
-import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
+import { isLogUnavailable, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { waitToBegin } from '../../lib/concurrency/pacedSteps.ts';
 import { sleep } from '../../lib/time/sleep.ts';
@@ -93,7 +93,7 @@ async function* followRecord(
 }
 
 /**
- * Yields the recorded output of a failed run after a position: tool calls whose append seemed to fail.
+ * Yields the recorded output of a run that lost the store, after a position: tool calls whose append seemed to fail.
  * The end of the turn may not be recorded, and the record may be unavailable.
  */
 async function* recordedRest(
@@ -140,7 +140,8 @@ export async function* followTurn(
       const isWhole = running.hasEnded() && running.isBuffered();
       if (isWhole && awaitOwnOutcome) {
         const own = await awaitOwnOutcome();
-        if ('failed' in own) yield* recordedRest(readSnapshot, position);
+        if ('failed' in own && isLogUnavailable(own.failed))
+          yield* recordedRest(readSnapshot, position);
         return yield { type: 'ended', ...own };
       }
       const outcome = isWhole ? await running.shareOutcome(readOutcome) : undefined;

@@ -11,6 +11,8 @@ const FREE_PAGES = 256;
 
 /** The cookie, and the mark of tables with contentless_delete. */
 const HEADER_BYTES = 8;
+const MARK = [0xff, 0, 0, 1];
+const hasMark = (record: Uint8Array): boolean => MARK.every((byte, at) => record[4 + at] === byte);
 
 /** The variable-length integers in a record of FTS5. These have fewer than nine bytes. */
 function integersIn(record: Uint8Array): number[] {
@@ -61,8 +63,12 @@ function segmentsIn(record: Uint8Array): Segment[] {
   return segments;
 }
 
-/** True unless too many of the turns in the index are deleted, by its structure record. */
+/**
+ * True unless too many of the turns in the index are deleted, by its structure record, or if that has
+ * another format.
+ */
 export function canDeleteWords(record: Uint8Array): boolean {
+  if (!hasMark(record)) return true;
   const mostlyDeleted = segmentsIn(record).filter(
     ({ turns, deleted }) => deleted > turns * MOST_DELETED,
   );

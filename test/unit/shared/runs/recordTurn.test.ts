@@ -131,6 +131,21 @@ test('an end is not sent again once its request has waited for its whole time', 
   expect(context.runState.openTurnQueue.size).toBe(1);
 });
 
+test('the calls and the end of a turn share the time for an outage, and the next outage has its own', async () => {
+  fates = Array.from({ length: 1_000 }, () => 'lost_before_write');
+  await expect(callTool('a')).rejects.toMatchObject({ code: 'store_unavailable' });
+  const attempts = sent.length;
+  expect(attempts).toBeGreaterThan(10);
+  await expect(callTool('b')).rejects.toMatchObject({ code: 'store_unavailable' });
+  // A short pause may still fit.
+  expect(sent.length - attempts).toBeLessThan(5);
+  fates = [];
+  await callTool('c');
+  fates = ['lost_before_write', 'lost_before_write'];
+  await end();
+  expect(await types()).toEqual(['started', 'turn_started', 'tool_called', 'turn_completed']);
+});
+
 test('each recorded event lets a long run wait for the whole limit again', async () => {
   await withWaitBudget(
     5_000,

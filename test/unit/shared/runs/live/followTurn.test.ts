@@ -5,6 +5,7 @@ import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import { createMirroredTurns } from '../../../../../shared/runs/live/mirrorTurns.ts';
 import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { RecordedTurnOutcome } from '../../../../../shared/sessions/turns/recordedTurn.ts';
 import type { RunResult } from '../../../../../shared/runs/runResult.ts';
 import { followTurn } from '../../../../../shared/runs/live/followTurn.ts';
@@ -158,10 +159,10 @@ test.each([
   ['text,called,ended', 0],
   ['text,ended', 1],
 ])(
-  'the client of a failed run receives what it can read of its record: %s',
+  'the client of a run that lost the store receives what it can read of its record: %s',
   async (seen, failing) => {
     const calls = [{ round: 1 } as ToolCalledData];
-    const failed = new Error('failed');
+    const failed = storeUnavailableError('No answer.');
     expect(await followToEnd(1, { calls, failing, own: { failed } })).toMatchObject({
       seen: [seen],
       reads: 1,
@@ -169,8 +170,10 @@ test.each([
   },
 );
 
-test('the client of a run that succeeds does not read its record', async () => {
-  const own = { result: { output: 'Hello.' } as RunResult };
+test.each<[string, RecordedTurnOutcome]>([
+  ['succeeds', { result: { output: 'Hello.' } as RunResult }],
+  ['fails otherwise', { failed: new Error('failed') }],
+])('the client of a run that %s does not read its record', async (_, own) => {
   expect(await followToEnd(1, { own })).toMatchObject({ seen: ['text,ended'], reads: 0 });
 });
 

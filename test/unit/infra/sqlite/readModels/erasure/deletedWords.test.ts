@@ -73,3 +73,14 @@ test('turns that are deleted during a merge count with those that were before', 
   merge(-ALL);
   expect(canDelete()).toBe(true);
 });
+
+test('words can be deleted whatever a record of another format says', () => {
+  index(300);
+  merge(ALL);
+  remove(1, 300);
+  expect(canDelete()).toBe(false);
+  const { block } = database.prepare('SELECT block FROM word_index_data WHERE id = 10').get()!;
+  const record = Uint8Array.from(block as Uint8Array);
+  record[7] = 2;
+  expect(canDeleteWords(record)).toBe(true);
+});
