@@ -37,7 +37,7 @@ test('counts the attempts of a recorded turn that a crash left open, not those t
     ...attempt(4, 2, interrupted({ turn: 4, reason: 'crash', cause: 'shutdown' })),
     ...attempt(5, 2, interrupted({ turn: 5, reason: 'cancelled' })),
     ...attempt(6, 2, turnFailed(6)),
-    // A process that was gone for so long that nobody knew it any more.
+    // A process that was gone for so long that it was not listed any more.
     ...attempt(7, 2, interrupted({ turn: 7, reason: 'deadline' })),
   ]);
   const turns = readReplayedTurns(context, { sessionId: '1', onTry: () => undefined });
