@@ -60,7 +60,8 @@ describe('tool calls', () => {
     service.model.use({ tool_calls: calls(4, long) });
     expectFailure(await run(agent), 'tool_error');
     const { turn } = await lastTurn();
-    expect(turn.tool_calls.length).toBe(7);
+    // Seven would fit, but no call of an answer is made if all of them do not.
+    expect(turn.tool_calls.length).toBe(4);
   });
 
   test('that take an event beyond its size are model_error, and the turn is closed', async () => {
