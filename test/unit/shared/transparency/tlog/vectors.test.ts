@@ -25,6 +25,7 @@ import {
   vectorsFolder,
   type Vectors,
 } from '../../../../support/builders/vectors.ts';
+import { hasGo } from '../../../../support/processes/go/tools.ts';
 
 const LEAVES = 1300;
 const base64 = (hashes: readonly Uint8Array[]): string[] =>
@@ -97,12 +98,8 @@ test('tiles have the paths that Go gives them', () => {
 });
 
 const run = promisify(execFile);
-const go = await run('go', ['version']).then(
-  () => true,
-  () => false,
-);
 
-(go ? test : test.skip)(
+(hasGo() ? test : test.skip)(
   'Go writes the same vectors again',
   async () => {
     const { stdout } = await run('go', ['run', '.'], {
