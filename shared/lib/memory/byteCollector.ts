@@ -8,6 +8,8 @@ interface ByteCollector {
   add(piece: Buffer): boolean;
   /** Returns what was added, once. */
   take(): Buffer;
+  /** Frees what was added. */
+  release(): void;
 }
 
 /**
@@ -44,5 +46,6 @@ export function createByteCollector(limit: number): ByteCollector {
       buffer = Buffer.alloc(0);
       return taken;
     },
+    release: () => releaseBuffer(buffer),
   };
 }

@@ -1,7 +1,8 @@
 /**
  * Tells whether the word index can take more deletions. A merge stops after a number of pages that it has
  * written, and writes nothing for deleted turns: where most turns are deleted, one step would read the whole
- * index. Deletions beyond that wait until the next merges have removed the previous ones.
+ * index. Deletions beyond that wait until the next merges have removed the previous ones. Turns are counted,
+ * and not their words: a step can be longer where the deleted turns have many more words than the others.
  */
 
 /** A merge reads up to four times as many pages as it writes. */

@@ -116,7 +116,7 @@ async function collectBody(request: IncomingMessage, limit: number): Promise<Buf
       throw new TurnlogError('invalid_json', 'The body ended before it was complete.', failure);
     return collector.take();
   } catch (error) {
-    releaseBuffer(collector.take());
+    collector.release();
     request.pause();
     throw error;
   } finally {

@@ -33,12 +33,9 @@ function remove(from: number, to: number): void {
 const merge = (pages: number): void =>
   void database.prepare("INSERT INTO word_index(word_index, rank) VALUES ('merge', ?)").run(pages);
 const ALL = -1_000_000;
-const canDelete = (): boolean =>
-  canDeleteWords(
-    database.prepare('SELECT block FROM word_index_data WHERE id = 10').get()![
-      'block'
-    ] as Uint8Array,
-  );
+const structure = (): Uint8Array =>
+  database.prepare('SELECT block FROM word_index_data WHERE id = 10').get()!['block'] as Uint8Array;
+const canDelete = (): boolean => canDeleteWords(structure());
 
 test('words of a small index can be deleted, however many', () => {
   expect(canDelete()).toBe(true);
@@ -79,8 +76,7 @@ test('words can be deleted whatever a record of another format says', () => {
   merge(ALL);
   remove(1, 300);
   expect(canDelete()).toBe(false);
-  const { block } = database.prepare('SELECT block FROM word_index_data WHERE id = 10').get()!;
-  const record = Uint8Array.from(block as Uint8Array);
+  const record = Uint8Array.from(structure());
   record[7] = 2;
   expect(canDeleteWords(record)).toBe(true);
 });
