@@ -1,7 +1,7 @@
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
-import { hasPrototypeMember } from '../../shared/lib/validation/jsonComplexity.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
+import { uncheckableReason } from './uncheckable.ts';
 
 /** Asks whether a schema is valid or, with a text, whether the text fits the schema. */
 export interface Question {
@@ -49,8 +49,8 @@ function validatorOf(schema: string): ValidateFunction {
 export function check({ schema, text }: Question): string | undefined {
   let validate: ValidateFunction;
   try {
-    if (!compiled.has(schema) && hasPrototypeMember(schema))
-      return 'has a member named __proto__, which can’t be checked';
+    const reason = compiled.has(schema) ? undefined : uncheckableReason(schema);
+    if (reason !== undefined) return reason;
     validate = validatorOf(schema);
   } catch {
     return 'is not a valid JSON Schema (2020-12), or refers to what it does not hold';

@@ -3,10 +3,10 @@ import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
 import { timed } from '../../shared/lib/time/processorTime.ts';
-import { hasPrototypeMember } from '../../shared/lib/validation/jsonComplexity.ts';
 import { problemsOf } from '../../shared/lib/validation/validation.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import { check, type Question } from './check.ts';
+import { uncheckableReason } from './uncheckable.ts';
 
 const OPTIONS: Options = {
   strict: false,
@@ -30,8 +30,8 @@ class UnusableSchema extends Error {}
 
 /** Compiles each schema with a new compiler, so that no schema finds the definitions of another. */
 function compile(schema: string): ValidateFunction {
-  if (hasPrototypeMember(schema))
-    throw new UnusableSchema('has a member named __proto__, which can’t be checked');
+  const reason = uncheckableReason(schema);
+  if (reason !== undefined) throw new UnusableSchema(reason);
   const { $schema, ...rest } = JSON.parse(schema) as Record<string, unknown>;
   const dialect = typeof $schema === 'string' && /draft-0[3-7]/.test($schema) ? Ajv : Ajv2020;
   const validate = new dialect(OPTIONS).compile(rest);

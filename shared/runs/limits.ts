@@ -151,6 +151,8 @@ export const RUN_LIMITS = {
     schemaBytes: 32 * KIB,
     /** Nested objects and arrays. */
     schemaDepth: 32,
+    /** Classes of characters with many ranges in the patterns of a schema. */
+    patternClasses: 500,
     /**
      * Time to compile a schema or to check an answer.
      * @beyond schema 400, answer 502

@@ -33,19 +33,6 @@ export function hasMoreValues(text: string, maxValues: number): boolean {
   return values > maxValues;
 }
 
-/**
- * True when JSON text has an object with a member named `__proto__`. ajv leaves such a name out of
- * what a schema describes, and so rejects or accepts the wrong values.
- */
-export function hasPrototypeMember(text: string): boolean {
-  let isFound = false;
-  JSON.parse(text, (name, value: unknown) => {
-    isFound ||= name === '__proto__';
-    return value;
-  });
-  return isFound;
-}
-
 const SPACE = 0x20;
 /** Characters that JSON escapes, and the halves of pairs, which it escapes when they are alone. */
 // eslint-disable-next-line no-control-regex

@@ -62,6 +62,16 @@ describe('the schema checker', () => {
     expect(await flawOf({ properties: { proto: {} }, title: '__proto__' })).toBeUndefined();
   });
 
+  test('refuses patterns whose compilation takes more memory than the thread may use', async () => {
+    // Compiled, it would take 600 MB at the first text.
+    const costly = { properties: { a: { pattern: '\\p{L}{3}'.repeat(3_000) } } };
+    const reason = /^has patterns with over 500 classes/;
+    expect(await flawOf(costly)).toMatch(reason);
+    expect(await misfitOf(costly, JSON.stringify({ a: 'é'.repeat(10_000) }))).toMatch(reason);
+    expect(await checker.toolFlawOf(JSON.stringify(costly), 'acct_1')).toMatch(reason);
+    expect(await flawOf({ properties: { a: { pattern: '\\p{L}'.repeat(125) } } })).toBeUndefined();
+  });
+
   test('finds no flaw in what can be used', async () => {
     expect(await flawOf({ type: 'object', properties: { a: { enum: [1, 2] } } })).toBeUndefined();
   });

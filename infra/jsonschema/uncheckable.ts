@@ -1,0 +1,32 @@
+import { RUN_LIMITS } from '../../shared/runs/limits.ts';
+
+/** A property of Unicode, such as \p{L}, has hundreds of ranges; other such classes have a few. */
+const PROPERTY = /\\[pP]/g;
+const WIDE_CLASS = /\[\^|\\[DSW]|\./g;
+const CLASSES_PER_PROPERTY = 4;
+
+const countOf = (text: string, part: RegExp): number => text.match(part)?.length ?? 0;
+
+const classesIn = (pattern: string): number =>
+  countOf(pattern, WIDE_CLASS) + CLASSES_PER_PROPERTY * countOf(pattern, PROPERTY);
+
+/**
+ * Why a JSON Schema can't be checked: ajv leaves the name `__proto__` out of what a schema describes,
+ * and V8 compiles patterns outside the memory and time limits of a thread, with up to 40 KB for a
+ * class. Throws a SyntaxError if the text is not JSON.
+ */
+export function uncheckableReason(schema: string): string | undefined {
+  let hasPrototype = false;
+  let classes = 0;
+  JSON.parse(schema, (name, value: unknown) => {
+    hasPrototype ||= name === '__proto__';
+    if (name === 'pattern' && typeof value === 'string') classes += classesIn(value);
+    if (name === 'patternProperties' && typeof value === 'object' && value !== null)
+      for (const pattern of Object.keys(value)) classes += classesIn(pattern);
+    return value;
+  });
+  if (hasPrototype) return 'has a member named __proto__, which can’t be checked';
+  const { patternClasses } = RUN_LIMITS.responseFormat;
+  if (classes <= patternClasses) return undefined;
+  return `has patterns with over ${patternClasses} classes of characters (\\p{…} counts ${CLASSES_PER_PROPERTY}), which take too much memory`;
+}
