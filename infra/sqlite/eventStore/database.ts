@@ -99,9 +99,7 @@ export const openForWriting = (file: string): DatabaseSync =>
     useWriteAheadLog(database);
     // FULL makes every commit durable before it returns. The limit returns disk space after a large
     // transaction.
-    database.exec(
-      'PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864; PRAGMA cache_size = -8000',
-    );
+    database.exec('PRAGMA synchronous = FULL; PRAGMA journal_size_limit = 67108864');
     migrate(database, file);
   });
 

@@ -19,7 +19,7 @@ export interface GenerationFile {
  * deleted rows, because erased texts must not remain.
  */
 const PRAGMAS =
-  'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -8000; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864;';
+  'PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA temp_store = MEMORY; PRAGMA secure_delete = ON; PRAGMA journal_size_limit = 67108864;';
 
 /**
  * Size of the write-ahead log, in pages, at which a commit of a rebuild checkpoints it, in 50 to 100 ms.

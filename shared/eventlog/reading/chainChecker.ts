@@ -8,7 +8,7 @@ import { chainFault, claimedHashes, GENESIS_HASH, writtenHash, type Link } from 
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** Stream heads held in memory; the heads of other streams are read again. */
-const REMEMBERED_HEADS = 50_000;
+const REMEMBERED_HEADS = 10_000;
 
 /** A link, and whether its event erases the stream, so that no event may follow. */
 interface Head extends Link {

@@ -20,7 +20,7 @@ import { createSignedLeaves } from './signedLeaves.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** The streams whose newest appended or compared event is remembered. */
-const MAX_STREAMS = 20_000;
+const MAX_STREAMS = 5_000;
 /** How long the end of the tree is remembered. Newer events are compared at a later read. */
 const END_MS = 1_000;
 
