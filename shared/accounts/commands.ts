@@ -17,7 +17,7 @@ import { wordsKeyId } from '../search/wordTokens.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { Actor } from '../commandHandling/context.ts';
 import { handle, type HandleContext } from '../commandHandling/handle.ts';
-import { wholeStreamTarget, type TargetStream } from '../commandHandling/targetStream.ts';
+import { rememberedStreamTarget, type TargetStream } from '../commandHandling/targetStream.ts';
 
 /**
  * The account `default`, which a first start opens. All replicas use the same id, so that only one
@@ -25,11 +25,17 @@ import { wholeStreamTarget, type TargetStream } from '../commandHandling/targetS
  */
 export const FIRST_ACCOUNT = 'acct_00000000000000000000000000';
 
+/** The API keys in the remembered states of accounts. */
+const REMEMBERED_KEYS = 5_000;
+
 /** The account of the actor, as commands change it. */
 export const accountTarget = ({
   account_id,
 }: Actor): TargetStream<AccountCommand, AccountState, AccountEvent> =>
-  wholeStreamTarget(accountStream(account_id), account);
+  rememberedStreamTarget(accountStream(account_id), account, {
+    sizeOf: ({ keys }) => 1 + keys.length,
+    maxSize: REMEMBERED_KEYS,
+  });
 
 /**
  * Opens the account of the actor. Errors: `invalid_request` for an invalid name, the rejection
