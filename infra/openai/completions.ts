@@ -1,4 +1,5 @@
 import { writeJson } from '../../shared/eventlog/canonicalJson.ts';
+import { releaseBuffer } from '../../shared/lib/memory/releaseBuffer.ts';
 import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
 import { parseAnswer } from './answers/answer.ts';
@@ -12,7 +13,10 @@ type Call = ProviderCall['caller'] & Pick<ProviderCall, 'signal'>;
 async function encodeBody(request: object, accountId: string): Promise<Buffer> {
   const pieces: Buffer[] = [];
   await writeJson(request, { accountId, write: (text) => void pieces.push(Buffer.from(text)) });
-  return pieces.length === 1 ? pieces[0]! : Buffer.concat(pieces);
+  if (pieces.length === 1) return pieces[0]!;
+  const body = Buffer.concat(pieces);
+  pieces.forEach(releaseBuffer);
+  return body;
 }
 
 async function post(

@@ -1,5 +1,6 @@
 /** AES-256-GCM (NIST SP 800-38D). The output is IV ‖ ciphertext ‖ tag. */
 import { createCipheriv, createDecipheriv, type KeyObject } from 'node:crypto';
+import { releaseBuffer } from '../../lib/memory/releaseBuffer.ts';
 import { pooledRandomBytes } from '../../lib/pooledRandomBytes.ts';
 
 const CIPHER = 'aes-256-gcm';
@@ -17,7 +18,9 @@ export function encrypt(bytes: Uint8Array, key: KeyObject, context: string): Buf
   cipher.setAAD(Buffer.from(context));
   const encrypted = Buffer.allocUnsafe(bytes.length + ADDED_BYTES);
   iv.copy(encrypted);
-  cipher.update(bytes).copy(encrypted, IV_BYTES);
+  const ciphertext = cipher.update(bytes);
+  ciphertext.copy(encrypted, IV_BYTES);
+  releaseBuffer(ciphertext);
   cipher.final();
   cipher.getAuthTag().copy(encrypted, IV_BYTES + bytes.length);
   return encrypted;

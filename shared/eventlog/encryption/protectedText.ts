@@ -99,7 +99,9 @@ export function commitText(text: string): DisclosedText {
   pooledRandomBytes(SALT_BYTES).copy(salted);
   salted.write(text, SALT_BYTES);
   const salt = salted.toString('base64url', 0, SALT_BYTES);
-  return { sha256: commitmentOf(salted), salt, text };
+  const sha256 = commitmentOf(salted);
+  releaseBuffer(salted);
+  return { sha256, salt, text };
 }
 
 /**
@@ -115,7 +117,11 @@ export function createTextCloser(
     const salted = Buffer.allocUnsafe(SALT_BYTES + Buffer.byteLength(text));
     salted.write(salt, 'base64url');
     salted.write(text, SALT_BYTES);
-    return `${textKey.id}.${encrypt(salted, key, stream).toString('base64url')}`;
+    const encrypted = encrypt(salted, key, stream);
+    const box = `${textKey.id}.${encrypted.toString('base64url')}`;
+    releaseBuffer(salted);
+    releaseBuffer(encrypted);
+    return box;
   };
 }
 
