@@ -12,6 +12,20 @@ export { createServer, STATUS_CODES };
 const GATHERED_BYTES = 16 * KIB;
 
 /**
+ * The small pieces after which a request is read on in its turn: a read of 64 KiB has up to 10,000 of
+ * them, which take 8 ms, and those of all connections would be one step of the event loop.
+ */
+const MANY_PIECES = 1_000;
+
+const waiting: GatheredRequest[] = [];
+
+/** Reads on with one request in each turn of the event loop. */
+function readNext(): void {
+  waiting.shift()?.readOn();
+  if (waiting.length > 0) setImmediate(readNext);
+}
+
+/**
  * A request that gathers the small pieces of its body. Node makes a Buffer of each chunk of a chunked
  * body, and keeps them until the body is read to its end: 100 bytes and more for each byte of a
  * client that sends them one by one. Readers wait for the whole body anyway.
@@ -20,26 +34,50 @@ export class GatheredRequest extends IncomingMessage {
   #isFirst = true;
   #gathered: Buffer | undefined;
   #size = 0;
+  #pieces = 0;
+  #isWaiting = false;
+  /** True if the readable stream takes more. */
+  #takesMore = true;
 
   /** Passes on the gathered pieces. */
-  #flush(): boolean {
+  #flush(): void {
     const gathered = this.#gathered?.subarray(0, this.#size);
     this.#gathered = undefined;
     this.#size = 0;
-    return gathered === undefined || super.push(gathered);
+    if (gathered) this.#takesMore = super.push(gathered);
   }
 
+  #gather(piece: Buffer): void {
+    if (this.#size + piece.length > GATHERED_BYTES) this.#flush();
+    this.#gathered ??= Buffer.allocUnsafeSlow(GATHERED_BYTES);
+    piece.copy(this.#gathered, this.#size);
+    this.#size += piece.length;
+    this.#pieces += 1;
+    if (this.#pieces < MANY_PIECES || this.#isWaiting) return;
+    this.#isWaiting = true;
+    if (waiting.push(this) === 1) setImmediate(readNext);
+  }
+
+  /** Node stops reading from the connection after `false`, until `_read`. */
   override push(piece: Buffer | null, encoding?: BufferEncoding): boolean {
     // Most bodies arrive in one piece, which is not copied.
     if (this.#isFirst || piece === null || piece.length >= GATHERED_BYTES) {
       this.#isFirst = false;
       this.#flush();
-      return super.push(piece, encoding);
-    }
-    const mayContinue = this.#size + piece.length <= GATHERED_BYTES || this.#flush();
-    this.#gathered ??= Buffer.allocUnsafeSlow(GATHERED_BYTES);
-    piece.copy(this.#gathered, this.#size);
-    this.#size += piece.length;
-    return mayContinue;
+      this.#takesMore = super.push(piece, encoding);
+    } else this.#gather(piece);
+    return this.#takesMore && !this.#isWaiting;
+  }
+
+  override _read(size: number): void {
+    this.#takesMore = true;
+    if (!this.#isWaiting) super._read(size);
+  }
+
+  /** Reads on after a wait. */
+  readOn(): void {
+    this.#isWaiting = false;
+    this.#pieces = 0;
+    if (this.#takesMore && !this.complete) super._read(0);
   }
 }

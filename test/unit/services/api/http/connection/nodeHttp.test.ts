@@ -59,3 +59,46 @@ test.each([
   client.destroy();
   server.close();
 });
+
+test('of bodies of many pieces, one is read on in each turn of the event loop', async () => {
+  const BYTES = 100_000;
+  const CLIENTS = 8;
+  /** The requests that got pieces after their first read, by turn. */
+  const turns: Set<Watched>[] = [];
+  let inTurn: Set<Watched> | undefined;
+  class Watched extends GatheredRequest {
+    #turn: typeof inTurn;
+    override push(piece: Buffer | null, encoding?: BufferEncoding): boolean {
+      if (!inTurn) {
+        inTurn = new Set();
+        turns.push(inTurn);
+        setImmediate(() => (inTurn = undefined));
+      }
+      this.#turn ??= inTurn;
+      if (piece && this.#turn !== inTurn) inTurn.add(this);
+      return super.push(piece, encoding);
+    }
+  }
+  let ended = 0;
+  const all = Promise.withResolvers<void>();
+  const server = createServer({ IncomingMessage: Watched }, (request, response) => {
+    request.resume().once('end', () => {
+      response.end();
+      if ((ended += 1) === CLIENTS) all.resolve();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const clients = Array.from({ length: CLIENTS }, () => {
+    const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+    client.write('POST / HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
+    client.write('1\r\nx\r\n'.repeat(BYTES));
+    client.write('0\r\n\r\n');
+    return client;
+  });
+  await all.promise;
+  expect(turns.length).toBeGreaterThan(2 * CLIENTS);
+  expect(Math.max(...turns.map(({ size }) => size))).toBe(1);
+  for (const client of clients) client.destroy();
+  server.close();
+});
