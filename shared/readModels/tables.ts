@@ -25,6 +25,7 @@ export type AgentRow = Rows['agents'];
 export type SessionRow = Rows['sessions'];
 export type TurnRow = Rows['turns'];
 export type ReplayRow = Rows['replays'];
+export type ReplaySettingsRow = Rows['replay_settings'];
 export type ReplaySessionRow = Rows['replay_sessions'];
 export type ReplayTurnRow = Rows['replay_turns'];
 export type WebhookRow = Rows['webhooks'];

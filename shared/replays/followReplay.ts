@@ -9,12 +9,12 @@ import type { MemoryLedger } from '../lib/memory/ledger.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import type { ReplayRow } from '../readModels/tables.ts';
 import { requireShown } from './queries.ts';
-import type { ReplayProgress } from './sqlQueries.ts';
 
 type Source = StreamSource & {
   memory: Pick<MemoryLedger, 'tryReserve' | 'reserve'>;
-  readModels: Pick<ReadModels, 'findReplayProgress'>;
+  readModels: Pick<ReadModels, 'findReplay'>;
 };
 
 type SessionEnded = { type: 'session_ended'; revision: number; end: SessionEnd };
@@ -23,11 +23,11 @@ type SessionEnded = { type: 'session_ended'; revision: number; end: SessionEnd }
 export type ReplayUpdate =
   | SessionEnded
   /** The `ended` update is the last one. */
-  | { type: 'progress' | 'ended'; revision: number; row: ReplayProgress };
+  | { type: 'progress' | 'ended'; revision: number; row: ReplayRow };
 
 interface Poll {
   at: number;
-  row: Promise<ReplayProgress | undefined>;
+  row: Promise<ReplayRow | undefined>;
 }
 
 /** The latest poll of each replay, by read models. */
@@ -41,7 +41,7 @@ function pollProgress({ readModels }: Source, replay_id: string): Poll['row'] {
   const now = performance.now();
   const shared = latest.get(replay_id);
   if (shared && now - shared.at < followMs / 2) return shared.row;
-  const row = readModels.findReplayProgress(replay_id);
+  const row = readModels.findReplay(replay_id);
   latest.set(replay_id, { at: now, row });
   return row;
 }
@@ -52,7 +52,7 @@ function pollProgress({ readModels }: Source, replay_id: string): Poll['row'] {
  */
 function readSessionEnds(
   source: Source,
-  { account_id, replay_id, revision }: ReplayProgress,
+  { account_id, replay_id, revision }: ReplayRow,
   sent: number,
   signal: AbortSignal,
 ): Promise<{ ends: SessionEnded[]; last: number }> {
@@ -84,7 +84,7 @@ function readSessionEnds(
  */
 export async function* followReplay(
   source: Source,
-  { row: found, after }: { row: ReplayProgress; after: number },
+  { row: found, after }: { row: ReplayRow; after: number },
   signal: AbortSignal,
 ): AsyncGenerator<ReplayUpdate> {
   const { account_id, replay_id } = found;

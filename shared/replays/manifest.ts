@@ -23,7 +23,11 @@ export const replays = {
     ),
   }),
   tables: REPLAY_TABLES,
-  owners: { replay_sessions: 'replay_id', replay_turns: 'replay_id' },
+  owners: {
+    replay_settings: 'replay_id',
+    replay_sessions: 'replay_id',
+    replay_turns: 'replay_id',
+  },
   errors: ['replay_not_found', 'replay_limit_reached', 'session_of_replay', 'tool_not_recorded'],
   limits: REPLAY_LIMITS,
 } as const satisfies Feature;

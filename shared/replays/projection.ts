@@ -1,8 +1,8 @@
-import type { ReplayEvent, ReplayStartedData } from './events.ts';
+import type { ReplayEvent, ReplaySettings, ReplayStartedData } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { emptySums, addTurn } from './replaySums.ts';
-import { replayEntry, type REPLAY_TABLES } from './tables.ts';
+import { replayEntry, type REPLAY_TABLES, type ReplayReplacements } from './tables.ts';
 import { absent, present, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 
@@ -18,6 +18,20 @@ const turnsOf = ({ sessions, from_turn = 1, up_to_turn = Infinity }: ReplayStart
       sum + Math.max(0, Math.min(turns, up_to_turn) - Math.max(shared_turns, from_turn - 1)),
     0,
   );
+
+function replacementsIn({
+  model,
+  agent_id,
+  agent_revision,
+  instruction,
+}: ReplaySettings): ReplayReplacements {
+  return {
+    ...(model !== undefined && { model }),
+    ...(agent_id !== undefined && { agent_id }),
+    ...(agent_revision !== undefined && { agent_revision }),
+    instruction: instruction !== undefined,
+  };
+}
 
 /** The changes that a later event makes to the replay's row. */
 function patch(
@@ -46,7 +60,8 @@ function patch(
 }
 
 /**
- * Maps an event of a replay's stream to changes of `replays`, `replay_sessions` and `replay_turns`.
+ * Maps an event of a replay's stream to changes of `replays`, `replay_settings`, `replay_sessions` and
+ * `replay_turns`.
  */
 export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Change[] {
   const replay_id = streamId(recorded.stream);
@@ -56,14 +71,13 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
   function change(before: ReplayRow | undefined): ReplayRow | undefined {
     if (event.type === 'replay.started.v1') {
       absent(before, 'replay');
-      const { sessions, ...settings } = event.data;
       return {
         replay_id,
         account_id,
         status: 'running',
         code: null,
-        settings,
-        sums: emptySums(sessions.length, turnsOf(event.data)),
+        replacements: replacementsIn(event.data),
+        sums: emptySums(event.data.sessions.length, turnsOf(event.data)),
         created_at: recorded_at,
         updated_at: recorded_at,
         revision,
@@ -87,10 +101,13 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
 
   const row: Change = { table: 'replays', key: [replay_id], change };
   switch (event.type) {
-    case 'replay.started.v1':
+    case 'replay.started.v1': {
+      const { sessions, ...settings } = event.data;
+      const settingsRow = { replay_id, settings, revision };
       return [
         row,
-        ...event.data.sessions.map(({ session_id, turns, shared_turns = 0 }) =>
+        { table: 'replay_settings', key: [replay_id], change: () => settingsRow },
+        ...sessions.map(({ session_id, turns, shared_turns = 0 }) =>
           session(session_id, () => ({
             replay_id,
             session_id,
@@ -102,6 +119,7 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
           })),
         ),
       ];
+    }
     case 'replay.session_started.v1': {
       const { session_id, replay_session_id } = event.data;
       return [row, following(session_id, { status: 'running', replay_session_id })];

@@ -42,10 +42,15 @@ export async function findOwnReplay(
  * `store_unavailable`.
  */
 export async function readReplaySettings(
-  { store }: { store: { keys: ReadingKeys } },
-  { replay_id, settings }: ReplayRow,
+  {
+    store,
+    readModels,
+  }: { store: { keys: ReadingKeys }; readModels: Pick<ReadModels, 'findReplaySettings'> },
+  { replay_id }: Pick<ReplayRow, 'replay_id'>,
 ): Promise<ReplaySettings> {
-  if (!settings) throw replayNotFoundError();
+  const row = await readModels.findReplaySettings(replay_id);
+  if (!row) throw replayNotFoundError();
+  const { settings } = row;
   const { instruction, checks } = settings;
   const texts = [instruction, checks].filter((text) => text !== undefined);
   const open = await createTextOpener(store.keys, replayStream(replay_id), texts);

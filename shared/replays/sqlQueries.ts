@@ -1,8 +1,12 @@
-import { LIMITS } from '../limits.ts';
 import type { Page, PageOf } from '../readModels/page.ts';
 import type { SqlDatabase } from '../readModels/sqlDatabase.ts';
 import { shownOwner } from '../readModels/statements.ts';
-import type { ReplayRow, ReplaySessionRow, ReplayTurnRow } from '../readModels/tables.ts';
+import type {
+  ReplayRow,
+  ReplaySessionRow,
+  ReplaySettingsRow,
+  ReplayTurnRow,
+} from '../readModels/tables.ts';
 import type { TurnOutcome } from './events.ts';
 import { replayEntry } from './tables.ts';
 
@@ -14,26 +18,12 @@ export interface ReplayTurnFilter {
   session_id?: string;
 }
 
-/** The columns that are small, unlike the settings with their texts. */
-const PROGRESS = [
-  'replay_id',
-  'account_id',
-  'status',
-  'code',
-  'sums',
-  'created_at',
-  'updated_at',
-  'revision',
-] as const;
-
-export type ReplayProgress = Pick<ReplayRow, (typeof PROGRESS)[number]>;
-
 /** Queries for replays, part of the read models port. */
 export interface ReplayQueries {
   /** By id alone, including erased replays; the caller checks the account. */
   findReplay(replayId: string): Promise<ReplayRow | undefined>;
-  /** The same without the settings. */
-  findReplayProgress(replayId: string): Promise<ReplayProgress | undefined>;
+  /** Undefined after an erasure. */
+  findReplaySettings(replayId: string): Promise<ReplaySettingsRow | undefined>;
   /** Ids of replays that have not ended, oldest first; optionally of one account. */
   listRunningReplays(limit: number, accountId?: string): Promise<string[]>;
   /** Newest first. Excludes erased replays. */
@@ -65,17 +55,11 @@ function turnConditions({ only, session_id }: ReplayTurnFilter): Condition[] {
 
 export function createReplayQueries(database: SqlDatabase): ReplayQueries {
   const { query, find, page } = database;
-  const isOfReplay = (table: 'replay_sessions' | 'replay_turns'): string =>
+  const isOfReplay = (table: 'replay_settings' | 'replay_sessions' | 'replay_turns'): string =>
     `replay_id = ${shownOwner(database, table)}`;
   const running = query<{ replay_id: string }>(
     "SELECT replay_id FROM {replays} WHERE status = 'running' AND account_id = coalesce(?, account_id) ORDER BY replay_id LIMIT ?",
   );
-  const progress = page({
-    table: 'replays',
-    columns: PROGRESS,
-    key: 'replay_id',
-    where: 'replay_id = ?',
-  });
   const replays = page({
     table: 'replays',
     key: 'replay_id',
@@ -86,10 +70,7 @@ export function createReplayQueries(database: SqlDatabase): ReplayQueries {
   const sessions = page({ table: 'replay_sessions', key: 'session_id', where: ofReplay });
   return {
     findReplay: find('replays', 'WHERE replay_id = ?'),
-    async findReplayProgress(replayId) {
-      const bounds = { limit: 1, bytes: LIMITS.http.pageBytes };
-      return (await progress([replayId], bounds)).rows[0];
-    },
+    findReplaySettings: find('replay_settings', `WHERE ${isOfReplay('replay_settings')}`),
     listRunningReplays: async (limit, accountId) =>
       (await running(accountId ?? null, limit)).map(({ replay_id }) => replay_id),
     listReplays: (accountId, bounds) => replays([accountId], bounds),

@@ -6,7 +6,16 @@ import type {
   TurnComparison,
 } from './events.ts';
 import type { ReplaySums } from './replaySums.ts';
-import { integer, json, orNull, protectedColumn, table, text, word } from '../readModels/table.ts';
+import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
+
+/** What a replay has in place of what was recorded. */
+export interface ReplayReplacements extends Pick<
+  ReplaySettings,
+  'model' | 'agent_id' | 'agent_revision'
+> {
+  /** True if it has an instruction. */
+  instruction: boolean;
+}
 
 /** Tables of replays, part of TABLES. They contain no plaintext. */
 export const REPLAY_TABLES = {
@@ -17,8 +26,7 @@ export const REPLAY_TABLES = {
       status: word<'running' | ReplayEnd['status'] | 'erased'>(),
       /** Why the replay failed. */
       code: orNull(text),
-      /** Texts are encrypted as in the log; null after an erasure. */
-      settings: protectedColumn(orNull(json<ReplaySettings>()), null),
+      replacements: json<ReplayReplacements>(),
       sums: json<ReplaySums>(),
       created_at: text,
       updated_at: text,
@@ -30,6 +38,17 @@ export const REPLAY_TABLES = {
       { on: ['account_id', 'replay_id'], where: "status <> 'erased'" },
     ],
     rewritten: true,
+  }),
+
+  /** Apart from the replays, whose rows every event rewrites: the texts may be large. */
+  replay_settings: table({
+    columns: {
+      replay_id: text,
+      /** Texts are encrypted as in the log. */
+      settings: json<ReplaySettings>(),
+      revision: integer,
+    },
+    key: ['replay_id'],
   }),
 
   replay_sessions: table({

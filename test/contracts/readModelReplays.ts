@@ -39,7 +39,6 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       expect(await fresh.readModels.findReplay('replay_1')).toMatchObject({
         account_id: 'acct_1',
         status: 'running',
-        settings: { tools: 'recorded', up_to_turn: 1 },
         sums: { sessions: { total: 1, completed: 0 }, turns: { total: 1, same: 0 } },
       });
       const compared = record(
@@ -53,8 +52,6 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       await apply(compared, record('replay_1', replaySessionEnded()));
       await apply(compared, record('replay_1', replayEnded({ status: 'failed', code: 'x' })));
       const row = await fresh.readModels.findReplay('replay_1');
-      const { settings: _, ...progress } = row!;
-      expect(await fresh.readModels.findReplayProgress('replay_1')).toEqual(progress);
       expect(row).toMatchObject({
         status: 'failed',
         code: 'x',
@@ -68,6 +65,27 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
         },
       });
       expect(await fresh.readModels.findReplay('replay_2')).toBeUndefined();
+    });
+
+    test('come with their settings, and with what they replace', async () => {
+      const instruction = 'Be kind.';
+      const settings = { model: 'model_2', instruction, agent_revision: 3, up_to_turn: 1 };
+      await apply(
+        record('replay_1', replayStarted(settings)),
+        record('replay_2', replayStarted()),
+        record('replay_1', replayTurnsCompared([turnComparison(1)])),
+      );
+      expect(await fresh.readModels.findReplaySettings('replay_1')).toMatchObject({
+        replay_id: 'replay_1',
+        settings: { tools: 'recorded', ...settings },
+        revision: 0,
+      });
+      const { rows } = await fresh.readModels.listReplays('acct_1', ALL);
+      expect(rows.map(({ replacements }) => replacements)).toEqual([
+        { instruction: false },
+        { model: 'model_2', agent_revision: 3, instruction: true },
+      ]);
+      expect(await fresh.readModels.findReplaySettings('replay_3')).toBeUndefined();
     });
 
     test('show their turns by session and number, by outcome, and in pages', async () => {
@@ -147,7 +165,8 @@ export function replaysContract(name: string, open: () => Promise<ReadModelsFixt
       for (const { session_id } of sessions)
         expect(await fresh.readModels.findReplaySession('replay_1', session_id)).toBeUndefined();
       const row = await fresh.readModels.findReplay('replay_1');
-      expect(row).toMatchObject({ status: 'erased', settings: null });
+      expect(row).toMatchObject({ status: 'erased' });
+      expect(await fresh.readModels.findReplaySettings('replay_1')).toBeUndefined();
       expect(await running()).toEqual(['replay_2', 'replay_3']);
       expect(await running('acct_1')).toEqual(['replay_2', 'replay_4']);
     });

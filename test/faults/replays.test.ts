@@ -215,6 +215,46 @@ test('a turn in which the process always dies fails after some starts, and those
   expect(await server.exited).toBe(0);
 }, 120_000);
 
+test('so does one in which it dies before the turn has begun', async () => {
+  const sumsUp = ({ messages }: ChatRequest) => messages[0]!.content!.includes('Sum it up');
+  const answer = (request: ChatRequest) => ({
+    text: sumsUp(request) ? 'They asked.' : `Answer to ${request.messages.at(-1)!.content!}`,
+  });
+  model.use(answer);
+  let server = startServerProcess(env);
+  const { post } = apiClient(await server.ready, TEST_KEY);
+  const agent = { name: 'Test', instruction: 'Be brief.', model: 'narrow', compaction: true };
+  const { agent_id } = (await post('/v1/agents', agent)).body.data;
+  let session_id: string | undefined;
+  for (let turn = 1; !model.requests.some(sumsUp); turn += 1) {
+    const body = { input: `question number ${turn}`, ...(session_id && { session_id }) };
+    ({ session_id } = (await post(`/v1/agents/${agent_id}/run`, body)).body.data);
+  }
+  const summaries = (): number => model.requests.filter(sumsUp).length - 1;
+  // The older turns are summed up before the last turn begins.
+  model.use((request) => (sumsUp(request) ? { fault: 'never_answer' } : answer(request)));
+  const id = await startReplayOf(data, { sessions: [session_id!] });
+  for (let deaths = 1; deaths <= LIMITS.replays.tries; deaths += 1) {
+    await eventually(
+      async () => summaries(),
+      (count) => count === deaths,
+    );
+    server.kill('SIGKILL');
+    await server.exited;
+    server = startServerProcess(env);
+    await server.ready;
+  }
+  const told = await endOf(data, id);
+  expect(summaries()).toBe(LIMITS.replays.tries);
+  expect(told.events.at(-1)).toMatchObject({ data: { status: 'completed' } });
+  const { outcome, code } = comparisonsIn(told).at(-1)!;
+  expect({ outcome, code }).toEqual({ outcome: 'failed', code: 'crash' });
+  const replayed = await eventsOf(data, told.made.get(session_id!)!);
+  expect(turnsOf(replayed, 'session.turn_interrupted.v1')).toEqual([]);
+  server.kill('SIGTERM');
+  expect(await server.exited).toBe(0);
+}, 120_000);
+
 test('a replay that is cancelled stops within a second, and its turns are interrupted', async () => {
   const server = startServerProcess(env);
   const url = await server.ready;

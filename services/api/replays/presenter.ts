@@ -1,28 +1,20 @@
 import type { Static } from 'typebox';
 import type { ReplaySettings as Settings } from '../../../shared/replays/events.ts';
 import type { ReplayRow, ReplaySessionRow } from '../../../shared/readModels/tables.ts';
-import type { ReplayProgress } from '../../../shared/replays/sqlQueries.ts';
 import type { ComparedOutputs } from '../../../shared/replays/comparison/diffs.ts';
 import type { Replay, ReplaySettings, ReplaySession, ReplayTurn } from './schemas.ts';
 
-/** What a replay has in place of what was recorded. */
-export function presentReplacements(
-  settings: ReplayRow['settings'],
-): Static<typeof Replay>['replacements'] {
-  const { model, agent_id, agent_revision, instruction } = settings ?? {};
-  return {
-    ...(model !== undefined && { model }),
-    ...(agent_id !== undefined && { agent_id }),
-    ...(agent_revision !== undefined && { agent_revision }),
-    instruction: instruction !== undefined,
-  };
-}
-
-/** A replay as its list shows it, by its row without the settings. */
-export const presentProgress = (
-  { replay_id, status, code, sums, created_at, updated_at, revision }: ReplayProgress,
-  replacements: Static<typeof Replay>['replacements'],
-): Static<typeof Replay> => ({
+/** A replay without its settings. */
+export const presentReplay = ({
+  replay_id,
+  status,
+  code,
+  replacements,
+  sums,
+  created_at,
+  updated_at,
+  revision,
+}: ReplayRow): Static<typeof Replay> => ({
   replay_id,
   // Erased replays are not found.
   status: status === 'erased' ? 'cancelled' : status,
@@ -33,10 +25,6 @@ export const presentProgress = (
   updated_at,
   revision,
 });
-
-/** A replay in the list. */
-export const presentReplay = (row: ReplayRow): Static<typeof Replay> =>
-  presentProgress(row, presentReplacements(row.settings));
 
 /** The settings of a replay as its client sent them, with their texts decrypted. */
 export function presentReplaySettings({

@@ -35,8 +35,6 @@ import { acquireStream } from '../sessions/turnSse.ts';
 import type { RouteContext } from '../context.ts';
 import { parseSessionFilter } from '../sessions/parseSessionFilter.ts';
 import {
-  presentProgress,
-  presentReplacements,
   presentReplay,
   presentReplaySession,
   presentReplaySettings,
@@ -243,23 +241,18 @@ const RULE = 'must be the id of an event of this replay, as its stream gave it';
 const parseRevision = (id: string): number | undefined =>
   new RegExp(REVISION).test(id) ? Number(id) : undefined;
 
-type Replacements = Static<typeof Replay>['replacements'];
-
-function formatUpdate(update: ReplayUpdate, replacements: Replacements): SseEvent {
+function formatUpdate(update: ReplayUpdate): SseEvent {
   const id = String(update.revision);
   if (update.type === 'session_ended') {
     const { session_id, status, code = null } = update.end;
     return { id, event: 'session.ended', data: JSON.stringify({ session_id, status, code }) };
   }
-  const data = JSON.stringify(presentProgress(update.row, replacements));
+  const data = JSON.stringify(presentReplay(update.row));
   return { id, event: `replay.${update.type}`, data };
 }
 
-async function* formatUpdates(
-  updates: AsyncIterable<ReplayUpdate>,
-  replacements: Replacements,
-): AsyncGenerator<SseEvent> {
-  for await (const update of updates) yield formatUpdate(update, replacements);
+async function* formatUpdates(updates: AsyncIterable<ReplayUpdate>): AsyncGenerator<SseEvent> {
+  for await (const update of updates) yield formatUpdate(update);
 }
 
 const streamReplayRoute = defineRoute({
@@ -286,9 +279,7 @@ const streamReplayRoute = defineRoute({
   bufferBytes: PAGE_BUFFER_BYTES,
   handle: async (api, { actor, params }, ctx) => {
     const { account_id } = actor;
-    // The texts of the settings do not stay in memory.
-    const { settings, ...row } = await findOwnReplay(api, account_id, params['replayId']!);
-    const replacements = presentReplacements(settings);
+    const row = await findOwnReplay(api, account_id, params['replayId']!);
     const after = readLastEventId(ctx, parseRevision, RULE) ?? -1;
     if (row.status !== 'running' && after >= row.revision) {
       ctx.status = 204;
@@ -297,7 +288,7 @@ const streamReplayRoute = defineRoute({
     acquireStream(api, account_id, ctx);
     sendEventStream(ctx, createKeyCheck(api, actor), (disconnected) => {
       const signal = AbortSignal.any([disconnected, api.stopping]);
-      return formatUpdates(followReplay(api, { row, after }, signal), replacements);
+      return formatUpdates(followReplay(api, { row, after }, signal));
     });
     return undefined;
   },

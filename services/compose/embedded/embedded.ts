@@ -200,6 +200,11 @@ export async function openEmbedded(
     place,
   );
   const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
-  const last = [webhooks.part, embeddedReplaysPart(api, readModelsParts), ...watch, ...relay];
+  const last = [
+    webhooks.part,
+    embeddedReplaysPart(api, readModelsParts, place),
+    ...watch,
+    ...relay,
+  ];
   return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }

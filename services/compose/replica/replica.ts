@@ -250,7 +250,7 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     // Not compared with a tree before it declares the one to compare with.
     await openProver(opening, guarded, { databaseUrl, check, leaves, findings: tiles.findings }),
     ...openReplicaWebhooks(opening, webhookContext, databaseUrl),
-    ...(runs ? [replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
+    ...(runs ? [await replicaReplaysPart(opening, runs.api, readModelsParts, databaseUrl)] : []),
     ...(await openRelay(opening, store)),
   ];
   const shown = [

@@ -13,7 +13,7 @@ import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import { BudgetSpent } from './budget.ts';
 import { isTransientFailure } from './transientFailures.ts';
 import type { ReplayRunContext } from './replayContext.ts';
-import { replayTurnUntilEnded } from './replayTurn.ts';
+import { ProcessesDied, replayTurnUntilEnded } from './replayTurn.ts';
 
 /** An agent that is not stored, with just what a run needs to ask a model. */
 const judgeAgent = (
@@ -64,6 +64,7 @@ export const createAskJudge =
     const failed = (error: unknown): Judged => {
       signal.throwIfAborted();
       if (error instanceof BudgetSpent) return judged(BUDGET_EXHAUSTED);
+      if (error instanceof ProcessesDied) return judged({ code: 'crash' });
       if (isTransientFailure(error) || !isTurnlogError(error)) throw error;
       return judged({ code: error.code });
     };
@@ -98,7 +99,14 @@ export const createAskJudge =
       };
       return { agent_id, input, session_id: sessionId, replay: judgeTurn };
     };
-    const toRun = { actor, turns, recorded: turn, earlierTry, budget };
+    const toRun = {
+      actor,
+      session_id: sessionId,
+      turns,
+      recorded: turn,
+      earlierTry,
+      budget,
+    };
     try {
       return judged(judgeResult(await replayTurnUntilEnded(replaying, toRun, next, signal)));
     } catch (error) {

@@ -17,7 +17,7 @@ import {
 import { createComparisonBuffer } from './comparisonBuffer.ts';
 import { retryTransient, createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import type { ReplayRunContext } from './replayContext.ts';
-import { replayTurnUntilEnded } from './replayTurn.ts';
+import { ProcessesDied, replayTurnUntilEnded } from './replayTurn.ts';
 import type { SessionPlace } from './sessionPlace.ts';
 
 /** A recorded session up to a revision. */
@@ -69,6 +69,9 @@ const TURN_REFUSALS: readonly string[] = [
   'payload_too_large',
 ];
 
+/** The code of a turn in which processes died. */
+const CRASH = 'crash';
+
 /** Returns the code of a failure that concerns this turn only, and throws all other failures. */
 async function catchRefusal(
   run: () => Promise<WholeTurn>,
@@ -76,6 +79,7 @@ async function catchRefusal(
   try {
     return await run();
   } catch (error) {
+    if (error instanceof ProcessesDied) return { refused: CRASH };
     if (isTurnlogError(error) && TURN_REFUSALS.includes(error.code)) return { refused: error.code };
     throw error;
   }
@@ -108,7 +112,14 @@ async function replayTurn(
       isCompared ||
       turns.isPassed(number) ||
       (earlierTry && (hasAnswer(earlierTry) || isStop(earlierTry)));
-    const turnToRun = { actor: log.actor, turns, recorded: number, earlierTry, budget };
+    const turnToRun = {
+      actor: log.actor,
+      session_id: replay_session_id,
+      turns,
+      recorded: number,
+      earlierTry,
+      budget,
+    };
     replayed = earlierTry;
     if (!isDone) {
       const outcome = await catchRefusal(() =>
@@ -118,8 +129,8 @@ async function replayTurn(
       else replayed = outcome;
     }
     if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
-    // The summaries before a turn that did not begin are made before the next turn.
-    if (replayed) progress.compactions = [];
+    // The summaries before a turn that did not begin are made before the next turn, unless processes died.
+    if (replayed || refused === CRASH) progress.compactions = [];
   }
   if (!isCompared) {
     const pair = {

@@ -1,5 +1,5 @@
 import { addAbortListener } from 'node:events';
-import { runExclusive } from '../../../shared/lib/concurrency/keyedMutex.ts';
+import type { FairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import type { ReplayedTurns } from '../../../shared/replays/turns/replayedTurns.ts';
 import type { Budget, WholeTurn } from '../../../shared/replays/comparison/turnPair.ts';
 import { cancelTurn } from '../../../shared/runs/cancelTurn.ts';
@@ -37,9 +37,14 @@ async function endTurn(
   );
 }
 
+/** As many processes died in attempts of a turn as a turn has attempts: it is not run again. */
+export class ProcessesDied extends Error {}
+
 /** A turn to replay. */
 interface TurnToRun {
   actor: Actor;
+  /** The session of the replay or of its judge, in which the turn is run. */
+  session_id: string;
   turns: ReplayedTurns;
   /** The recorded turn. */
   recorded: number;
@@ -48,46 +53,96 @@ interface TurnToRun {
   budget: Pick<Budget, 'isSpent'>;
 }
 
-/** Runs a turn once; an abort of the signal ends the turn. Throws BudgetSpent. */
-async function runOnce(
-  replaying: Omit<ReplayRunContext, 'compareTurn'>,
-  { actor, budget }: Pick<TurnToRun, 'actor' | 'budget'>,
-  input: RunInput,
+/** Runs the turn that `next` builds; an abort of the signal ends it. */
+async function runNext(
+  replaying: Pick<ReplayRunContext, 'context'>,
+  { actor, session_id }: Pick<TurnToRun, 'actor' | 'session_id'>,
+  next: () => Promise<RunInput>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { context, semaphore, throttle } = replaying;
-  const { account_id } = actor;
-  const session_id = input.session_id!;
-  const permit = await semaphore.acquire({ account_id, bytes: 0 }, { waitMs: WAIT_MS, signal });
+  const input = await next();
+  signal.throwIfAborted();
+  const onAbort = (giveUp: (reason: Error) => void): (() => void) => {
+    const listening = addAbortListener(signal, () => giveUp(signal.reason as Error));
+    return () => listening[Symbol.dispose]();
+  };
+  const running = runAgent({ ...replaying.context, onClientDisconnect: onAbort }, actor, input);
+  using _ = addAbortListener(
+    signal,
+    () => void endTurn(replaying, actor, session_id, signal.reason),
+  );
+  await running;
+}
+
+/**
+ * Waits for a permit of each semaphore, and returns the function that releases them. While it waits for
+ * one, it holds none of the others, for which other accounts may wait. Throws the abort reason.
+ */
+async function acquireAll(
+  semaphores: readonly FairSemaphore[],
+  { account_id, signal }: { account_id: string; signal: AbortSignal },
+): Promise<() => void> {
+  const request = { account_id, bytes: 0 };
+  let [awaited] = semaphores;
+  for (;;) {
+    using held = new DisposableStack();
+    const first = await awaited!.acquire(request, { waitMs: WAIT_MS, signal });
+    held.defer(first.release);
+    const others = semaphores.filter((semaphore) => semaphore !== awaited);
+    awaited = others.find((semaphore) => {
+      const permit = semaphore.tryAcquire(request);
+      if (permit) held.defer(permit.release);
+      return !permit;
+    });
+    if (awaited) continue;
+    const all = held.move();
+    return () => all.dispose();
+  }
+}
+
+/** Makes one attempt of a turn. Throws ProcessesDied and BudgetSpent. */
+async function attemptTurn(
+  replaying: Omit<ReplayRunContext, 'compareTurn'>,
+  turnToRun: TurnToRun,
+  next: () => Promise<RunInput>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { context, attempts, semaphore, crashedTurns, throttle } = replaying;
+  const { actor, session_id, recorded, budget } = turnToRun;
+  const turn = { replay_id: actor.request_id, session_id, turn: recorded };
+  const deaths = await attempts.countDeaths(turn);
+  if (deaths >= LIMITS.replays.tries) {
+    const message = 'a replayed turn is not run again: processes died during its attempts';
+    context.logger.warn({ ...turn, deaths }, message);
+    throw new ProcessesDied();
+  }
+  using held = new DisposableStack();
+  const limits = { account_id: actor.account_id, signal };
+  held.defer(await acquireAll(deaths > 0 ? [semaphore, crashedTurns] : [semaphore], limits));
+  held.defer(await throttle.begin(signal));
+  if (budget.isSpent()) throw new BudgetSpent();
+  const end = (): Promise<void> =>
+    attempts.end(turn).catch((error: unknown) => {
+      const message = 'the end of an attempt could not be noted: a restart counts it as a death';
+      context.logger.warn({ ...turn, ...errorSummary(error) }, message);
+    });
+  await attempts.begin(turn);
+  // A process that is stopped may be ended before the end of its turns is recorded.
+  const stopping = addAbortListener(signal, () => void end());
   try {
-    const onEnded = await throttle.begin(signal);
-    if (budget.isSpent()) {
-      onEnded();
-      throw new BudgetSpent();
-    }
-    const onAbort = (giveUp: (reason: Error) => void): (() => void) => {
-      const listening = addAbortListener(signal, () => giveUp(signal.reason as Error));
-      return () => listening[Symbol.dispose]();
-    };
-    const running = runAgent({ ...context, onClientDisconnect: onAbort }, actor, input).finally(
-      onEnded,
-    );
-    using _ = addAbortListener(
-      signal,
-      () => void endTurn(replaying, actor, session_id, signal.reason),
-    );
-    await running;
+    await runNext(replaying, turnToRun, next, signal);
   } finally {
-    permit.release();
+    stopping[Symbol.dispose]();
+    await end();
   }
 }
 
 /**
  * Runs a recorded turn again until it has ended for a reason that a retry does not change, and resolves
- * with the turn. A turn in which several processes died is not run again: it may be what ends them, and
- * would do so at every start. `next` builds the run from the current state of the session. Throws the
- * failure when no turn could begin and waiting does not help, BudgetSpent when the budget was exhausted
- * before any try, and SessionPostponed after a transient failure while others wait for memory.
+ * with the turn. `next` builds the run from the current state of the session. Throws the failure when
+ * no turn could begin and waiting does not help, ProcessesDied for a turn that may be what ends the
+ * process, and would do so at every start, BudgetSpent when the budget was exhausted before any try,
+ * and SessionPostponed after a transient failure while others wait for memory.
  */
 export async function replayTurnUntilEnded(
   replaying: Omit<ReplayRunContext, 'compareTurn'>,
@@ -95,26 +150,17 @@ export async function replayTurnUntilEnded(
   next: () => Promise<RunInput>,
   signal: AbortSignal,
 ): Promise<WholeTurn> {
-  const { semaphore } = replaying;
   const { logger, memory } = replaying.context;
-  const { actor, turns, recorded } = turnToRun;
+  const { turns, recorded } = turnToRun;
   const pauses = createReplayBackoff();
   let latest = turnToRun.earlierTry;
-  const crashes = latest ? turns.crashes(recorded) : 0;
-  if (crashes >= LIMITS.replays.tries) {
-    const failure = { replay_id: actor.request_id, turn: recorded, crashes };
-    logger.warn(failure, 'a replayed turn is not run again: processes died during its attempts');
-    return latest!;
-  }
-  const runNext = async () => runOnce(replaying, turnToRun, await next(), signal);
-  // One after another: the next crash then counts for one of the turns that were open in the last one.
-  const attempt = () => (crashes > 0 ? runExclusive(semaphore, 'crashed', runNext) : runNext());
   for (let tries = 1; ;) {
     signal.throwIfAborted();
     let failed: unknown;
     try {
-      await attempt();
+      await attemptTurn(replaying, turnToRun, next, signal);
     } catch (error) {
+      if (error instanceof ProcessesDied) throw error;
       failed = error;
     }
     const last = await turns.lastTry(recorded).catch((error: unknown) => {

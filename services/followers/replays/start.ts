@@ -40,6 +40,7 @@ export function startReplays({
   const { readModels, logger } = replaying.context;
   const { lookMs, runningOfAll } = LIMITS.replays;
   const tasks = new Map<string, RunningReplayTask>();
+  let hasOldAttempts = true;
 
   async function runToEnd(
     replay_id: string,
@@ -72,6 +73,9 @@ export function startReplays({
   const begin = async () => ({
     async poll() {
       const running = new Set(await readModels.listRunningReplays(runningOfAll));
+      // Replays may have been cancelled or erased while no process ran them.
+      if (hasOldAttempts) await replaying.attempts.keepOnly([...running]);
+      hasOldAttempts = false;
       for (const [id, { stop }] of tasks) if (!running.has(id)) stop.abort(new ReplayCancelled());
       for (const id of running) if (!tasks.has(id)) start(id);
     },

@@ -10,7 +10,7 @@ import type { TranscriptRows } from '../../sessions/sqlQueries.ts';
 import { replayStream, sessionStream, webhookStream } from '../../eventlog/streams.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import { encryptedTextsOf } from '../../sessions/history/transcript.ts';
-import type { ReplayRow, TurnRow, WebhookRow } from '../tables.ts';
+import type { ReplaySettingsRow, TurnRow, WebhookRow } from '../tables.ts';
 import { differingColumn } from './compareRows.ts';
 import type { RowFindings } from './rowFindings.ts';
 import { noRows, readStreamRows, type StreamRows } from './streamRows.ts';
@@ -22,11 +22,11 @@ const CHECKED_AT_ONCE = 100;
 
 type Checked = Pick<
   ReadModels,
-  'findTranscript' | 'findWebhook' | 'listWebhooks' | 'listEnabledWebhooks' | 'findReplay'
+  'findTranscript' | 'findWebhook' | 'listWebhooks' | 'listEnabledWebhooks' | 'findReplaySettings'
 >;
 
 interface RowWithTexts<Row> {
-  table: 'turns' | 'webhooks' | 'replays';
+  table: 'turns' | 'webhooks' | 'replay_settings';
   id: (row: Row) => string;
   stream: (row: Row) => string;
   texts: (row: Row) => readonly string[];
@@ -44,12 +44,12 @@ const WEBHOOK: RowWithTexts<WebhookRow> = {
   stream: ({ webhook_id }) => webhookStream(webhook_id),
   texts: ({ url, secret, erased }) => (erased ? [] : [url, secret]),
 };
-const REPLAY: RowWithTexts<ReplayRow> = {
-  table: 'replays',
+const REPLAY: RowWithTexts<ReplaySettingsRow> = {
+  table: 'replay_settings',
   id: ({ replay_id }) => replay_id,
   stream: ({ replay_id }) => replayStream(replay_id),
   texts: ({ settings }) =>
-    [settings?.instruction, settings?.checks].filter((text) => text !== undefined),
+    [settings.instruction, settings.checks].filter((text) => text !== undefined),
 };
 
 /**
@@ -163,6 +163,8 @@ export function withCheckedTexts<Queries extends Checked>(
     listWebhooks: checked(queries.listWebhooks, ({ rows }) => checkWebhooks(rows)),
     listEnabledWebhooks: async (limit: number) =>
       ownWebhooks(await queries.listEnabledWebhooks(limit)),
-    findReplay: checked(queries.findReplay, (row) => check(REPLAY, row ? [row] : [])),
+    findReplaySettings: checked(queries.findReplaySettings, (row) =>
+      check(REPLAY, row ? [row] : []),
+    ),
   };
 }

@@ -54,6 +54,7 @@ const STREAM_OF = {
   turn_words: ({ session_id }: AnyRow) => sessionStream(session_id as string),
   webhooks: ({ webhook_id }: AnyRow) => webhookStream(webhook_id as string),
   replays: ({ replay_id }: AnyRow) => replayStream(replay_id as string),
+  replay_settings: ({ replay_id }: AnyRow) => replayStream(replay_id as string),
   replay_sessions: ({ replay_id }: AnyRow) => replayStream(replay_id as string),
   replay_turns: ({ replay_id }: AnyRow) => replayStream(replay_id as string),
 } as const;

@@ -1,7 +1,6 @@
 import type { Tokens } from '../../domain/schema.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { sumTokens } from '../../runs/model/modelLoop.ts';
-import { codeOf } from '../comparison/compareTurn.ts';
 import type { WholeTurn } from '../comparison/turnPair.ts';
 import { readWholeTurns } from './wholeTurns.ts';
 
@@ -18,8 +17,6 @@ export interface ReplayedTurns {
   isPassed(recorded: number): boolean;
   /** Tokens of all attempts of the last requested turn, including the compactions before them. */
   tokens(): Tokens;
-  /** Attempts of a recorded turn, the last requested one, that were open when their process died. */
-  crashes(recorded: number): number;
 }
 
 /** The session to read. */
@@ -42,17 +39,13 @@ const tokensOf = ({ compactions, end }: WholeTurn): Tokens => {
   ]);
 };
 
-/** A deadline ends the turn of a process that died so long ago that it is not listed any more. */
-const hasCrashed = ({ end }: WholeTurn): boolean =>
-  ['crash', 'deadline'].includes(codeOf(end) ?? '');
-
 /** Reads a session incrementally. Only a turn that was open is read again. */
 export function readReplayedTurns(
   source: StreamSource,
   { sessionId, shared = 0, onTry }: Reading,
 ): ReplayedTurns {
   let from = 0;
-  let tries = { of: 0, tokens: sumTokens([]), crashes: 0 };
+  let used = { of: 0, tokens: sumTokens([]) };
   let lastTurn = shared;
   let lastOf = 0;
   let reading: AsyncGenerator<WholeTurn> | undefined;
@@ -85,19 +78,14 @@ export function readReplayedTurns(
         if (of > recorded) return last;
         if (of === recorded) last = turn;
         next = undefined;
-        const earlier = tries.of === of ? tries : { tokens: sumTokens([]), crashes: 0 };
-        tries = {
-          of,
-          tokens: sumTokens([earlier, { tokens: tokensOf(turn) }]),
-          crashes: earlier.crashes + (hasCrashed(turn) ? 1 : 0),
-        };
-        onTry(turn, of, tries.tokens.total);
+        const tokens = tokensOf(turn);
+        used = { of, tokens: used.of === of ? sumTokens([used, { tokens }]) : tokens };
+        onTry(turn, of, used.tokens.total);
       }
       return last;
     },
     lastTurn: () => lastTurn,
     isPassed: (recorded) => lastOf > recorded,
-    tokens: () => tries.tokens,
-    crashes: (recorded) => (tries.of === recorded ? tries.crashes : 0),
+    tokens: () => used.tokens,
   };
 }

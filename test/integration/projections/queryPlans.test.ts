@@ -286,7 +286,7 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
   ],
   ['listEnabledWebhooks', (read) => [read.listEnabledWebhooks(10)]],
   ['findReplay', (read) => [read.findReplay('replay_1')]],
-  ['findReplayProgress', (read) => [read.findReplayProgress('replay_1')]],
+  ['findReplaySettings', (read) => [read.findReplaySettings('replay_1')]],
   ['listRunningReplays', (read) => [read.listRunningReplays(9), read.listRunningReplays(9, 'a')]],
   [
     'listReplays',

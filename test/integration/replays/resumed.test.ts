@@ -1,8 +1,12 @@
+import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { openFileReplayAttempts } from '../../../infra/files/replayAttempts.ts';
 import { authorOf, prepareEvents } from '../../../shared/commandHandling/prepareEvents.ts';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { NO_STREAM, appendEvents } from '../../../shared/eventlog/append.ts';
 import { replayStream, sessionStream } from '../../../shared/eventlog/streams.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import type { SessionEvent } from '../../../shared/sessions/events.ts';
 import {
   replayStarted,
   sessionStarted,
@@ -49,11 +53,11 @@ test('a turn that had failed before a restart is not run again, and the next one
   expect(outcomes(replay)).toEqual(['1 failed', '3 same', '4 same']);
 }, 60_000);
 
-test('nor is one that had failed, was not compared, and has a try of a later turn behind it', async () => {
-  service.model.use(echo);
+/** Writes a replay that a process left with these attempts of turns. */
+async function writeReplay(attempts: readonly SessionEvent[]) {
   const { metadata, revision } = (await forking(service).events(session)).at(-1);
   const { account_id } = metadata as { account_id: string };
-  const id = await asOperator(service.folder, async (operator) => {
+  return asOperator(service.folder, async (operator) => {
     const replay_id = operator.ids.typeId('replay');
     const replay_session_id = operator.ids.typeId('session');
     const author = authorOf({ account_id, key_id: 'key_1', request_id: 'test' });
@@ -63,10 +67,7 @@ test('nor is one that had failed, was not compared, and has a try of a later tur
     };
     await write(sessionStream(replay_session_id), [
       sessionStarted(agent, { replay: { replay_id, session_id: session, role: 'replay' } }),
-      turnStarted(1, { replay_of: 1 }),
-      turnFailed(1),
-      turnStarted(2, { replay_of: 2 }),
-      turnInterrupted(2),
+      ...attempts,
     ]);
     await write(replayStream(replay_id), [
       replayStarted({
@@ -77,8 +78,58 @@ test('nor is one that had failed, was not compared, and has a try of a later tur
     ]);
     return replay_id;
   });
+}
+
+test('nor is one that had failed, was not compared, and has a try of a later turn behind it', async () => {
+  service.model.use(echo);
+  const id = await writeReplay([
+    turnStarted(1, { replay_of: 1 }),
+    turnFailed(1),
+    turnStarted(2, { replay_of: 2 }),
+    turnInterrupted(2),
+  ]);
   const replays = replaysOf(service);
   const replay = await replays.ended(id);
   expect(replay.sums.sessions).toMatchObject({ completed: 1, failed: 0 });
   expect(outcomes(replay)).toEqual(['1 failed', '3 same', '4 same']);
+}, 60_000);
+
+test('a turn that outages of the store left open, once for each try, is run again after a restart', async () => {
+  service.model.use(echo);
+  const outages = Array.from({ length: LIMITS.replays.tries }, (_, at) => at + 1);
+  const id = await writeReplay(
+    outages.flatMap((turn) => [turnStarted(turn, { replay_of: 1 }), turnInterrupted(turn)]),
+  );
+  const replay = await replaysOf(service).ended(id);
+  expect(outcomes(replay)).toEqual(['4 same', '5 same', '6 same']);
+}, 60_000);
+
+test('a turn that ends the process before it has begun is not run again either, and the next ones follow', async () => {
+  const begun = Promise.withResolvers<void>();
+  service.model.use(() => {
+    begun.resolve();
+    return { fault: 'never_answer' };
+  });
+  const replays = replaysOf(service);
+  const replay_id = await replays.start([session]);
+  await begun.promise;
+  const session_id = (await toldOf(service.folder, replay_id)).made.get(session)!;
+  // The processes that died.
+  for (let deaths = 0; deaths < LIMITS.replays.tries; deaths += 1)
+    await openFileReplayAttempts(join(service.folder, 'replay-attempts')).begin({
+      replay_id,
+      session_id,
+      turn: 1,
+    });
+  const asked = service.model.requests.length;
+  await service.restart();
+  service.model.use(echo);
+  const replay = await replays.ended(replay_id);
+  expect(service.model.requests.length - asked).toBe(2);
+  expect(replay.sums.sessions).toMatchObject({ completed: 1, failed: 0 });
+  expect(replay.turns).toMatchObject([
+    { outcome: 'failed', code: 'crash' },
+    { outcome: 'same' },
+    { outcome: 'same' },
+  ]);
 }, 60_000);

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openPostgresKeyStore } from '../../../infra/postgres/keyStore.ts';
+import { openPostgresReplayAttempts } from '../../../infra/postgres/replayAttempts.ts';
 import { openPostgresTileReader } from '../../../infra/postgres/tiles/reader.ts';
 import { checkConnectivity } from '../../../infra/postgres/connectivityCheck.ts';
 import { postgresVersion, liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
@@ -162,17 +163,20 @@ function suite(serverUrl: string): void {
     );
   });
 
-  test('a role that was granted before shares findings once the owner of the database has migrated', async () => {
+  test('a role that was granted before uses new tables once the owner of the database has migrated', async () => {
     await migrate(urls.owner, '--grant', service);
     await execute(
       urls.owner,
-      'DROP TABLE turnlog.tlog_findings; DELETE FROM turnlog.migrations WHERE number >= 12',
+      'DROP TABLE turnlog.tlog_findings, turnlog.replay_attempts; DELETE FROM turnlog.migrations WHERE number >= 12',
     );
     await checkConnectivity(urls.owner);
     const reader = openPostgresTileReader(urls.service);
     expect(await reader.findings.exchange({ doubt: 'A witness.' })).toEqual([]);
     await reader.findings.withdraw();
     await reader.close();
+    const attempts = openPostgresReplayAttempts(urls.service);
+    await attempts.keepOnly([]);
+    await attempts.close();
   });
 
   test('without the command a service says what its role lacks, and who mends it', async () => {

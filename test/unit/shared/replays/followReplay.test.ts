@@ -5,7 +5,7 @@ import { READ_PAGE_BYTES } from '../../../../shared/eventlog/reading/readMemory.
 import { replayStream } from '../../../../shared/eventlog/streams.ts';
 import type { ReadOptions } from '../../../../shared/ports/eventStore.ts';
 import { followReplay } from '../../../../shared/replays/followReplay.ts';
-import type { ReplayProgress } from '../../../../shared/replays/sqlQueries.ts';
+import type { ReplayRow } from '../../../../shared/readModels/tables.ts';
 import { typeIds } from '../../../../infra/ids/typeIds.ts';
 import { AUTHORSHIP } from '../../../support/builders/authorship.ts';
 import { replaySessionEnded, replayStarted } from '../../../support/builders/events.ts';
@@ -27,7 +27,7 @@ const stored = chainEvents(stream, NO_STREAM, events, AUTHORSHIP).encoded.map(
 );
 
 /** Follows a replay of the account by the log; the row is different at each poll. */
-async function follow([first, ...rows]: readonly Partial<ReplayProgress>[], after = -1) {
+async function follow([first, ...rows]: readonly Partial<ReplayRow>[], after = -1) {
   const memory = memoryFor('sessionReads', 4 * READ_PAGE_BYTES);
   const pages = () => memory.usage('sessionReads').used / READ_PAGE_BYTES;
   const readStream = jest.fn(async (_: string, { from }: ReadOptions) => ({
@@ -35,14 +35,14 @@ async function follow([first, ...rows]: readonly Partial<ReplayProgress>[], afte
     found: stored.slice(Number(from)),
   }));
   const polls = rows.values();
-  const rowOf = (row: Partial<ReplayProgress> = {}) =>
-    ({ replay_id, account_id, revision: 0, ...row }) as ReplayProgress;
+  const rowOf = (row: Partial<ReplayRow> = {}) =>
+    ({ replay_id, account_id, revision: 0, ...row }) as ReplayRow;
   const source = {
     store: {
       readStream: async (...read: Parameters<typeof readStream>) =>
         (await readStream(...read)).found,
     } as never,
-    readModels: { findReplayProgress: async () => rowOf(polls.next().value) },
+    readModels: { findReplay: async () => rowOf(polls.next().value) },
     damaged: createDamagedStreams(() => undefined),
     memory,
   };
@@ -59,7 +59,7 @@ async function follow([first, ...rows]: readonly Partial<ReplayProgress>[], afte
   return { updates, reads };
 }
 
-const RUNNING: Partial<ReplayProgress> = { status: 'running' };
+const RUNNING: Partial<ReplayRow> = { status: 'running' };
 
 test('reads the log only for new events, and never the first one', async () => {
   expect(await follow([RUNNING, RUNNING, RUNNING, { status: 'completed' }])).toEqual({
@@ -89,11 +89,11 @@ test('ends when the replay is erased', async () => {
 });
 
 test('followers of a replay share each of its polls', async () => {
-  const running: ReplayProgress = { ...RUNNING, replay_id, account_id, revision: 0 } as never;
-  const findReplayProgress = jest
-    .fn(async (): Promise<ReplayProgress> => ({ ...running, status: 'completed' }))
+  const running: ReplayRow = { ...RUNNING, replay_id, account_id, revision: 0 } as never;
+  const findReplay = jest
+    .fn(async (): Promise<ReplayRow> => ({ ...running, status: 'completed' }))
     .mockResolvedValueOnce(running);
-  const source = { readModels: { findReplayProgress } } as never;
+  const source = { readModels: { findReplay } } as never;
   const { signal } = new AbortController();
   const followers = Array.from({ length: 100 }, async () => {
     const types: string[] = [];
@@ -102,5 +102,5 @@ test('followers of a replay share each of its polls', async () => {
     return types;
   });
   expect(new Set((await Promise.all(followers)).flat())).toEqual(new Set(['ended']));
-  expect(findReplayProgress).toHaveBeenCalledTimes(2);
+  expect(findReplay).toHaveBeenCalledTimes(2);
 });

@@ -54,14 +54,18 @@ test('a turn that can not begin now is postponed once others wait for memory', a
       () => new Promise(() => undefined),
     ),
   );
-  const replaying = { context: { memory, logger: { debug: () => undefined } } };
+  const overloaded = async () => {
+    throw new TurnlogError('model_overloaded', 'Later.', { retriable: true });
+  };
+  const replaying = {
+    context: { memory, logger: { debug: () => undefined } },
+    attempts: { countDeaths: overloaded },
+  };
   const turns = { lastTry: async () => undefined };
   const begun = replayTurnUntilEnded(
     replaying as unknown as ReplayRunContext,
-    { turns, recorded: 1 } as unknown as Parameters<typeof replayTurnUntilEnded>[1],
-    async () => {
-      throw new TurnlogError('model_overloaded', 'Later.', { retriable: true });
-    },
+    { actor: {}, turns, recorded: 1 } as unknown as Parameters<typeof replayTurnUntilEnded>[1],
+    overloaded,
     AbortSignal.timeout(4_000),
   );
   await expect(begun).rejects.toThrow(SessionPostponed);

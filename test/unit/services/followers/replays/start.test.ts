@@ -8,11 +8,12 @@ import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
 skipPauses();
 
 let running: string[];
+let kept: (readonly string[])[];
 let logged: unknown[];
 let replays: ReturnType<typeof startReplays>;
 
 beforeEach(() => {
-  [running, logged] = [['replay_1'], []];
+  [running, kept, logged] = [['replay_1'], [], []];
   const read = async () => {
     throw new TypeError('nobody expects it');
   };
@@ -23,7 +24,10 @@ beforeEach(() => {
     logger: { error: log, warn: log, debug: log, info: log },
   };
   replays = startReplays({
-    replaying: { context } as unknown as ReplayRunContext,
+    replaying: {
+      context,
+      attempts: { keepOnly: async (ids: readonly string[]) => void kept.push(ids) },
+    } as unknown as ReplayRunContext,
     pausedReason: () => undefined,
     acquireLeadership: async () => ({
       lost: new AbortController().signal,
@@ -46,6 +50,19 @@ test('a replay that can not be run is tried again after longer and longer pauses
   await sleep(1_600);
   expect(logged.length).toBeGreaterThan(1);
   expect(logged.length).toBeLessThan(5);
+});
+
+test('the attempts of replays that do not run are removed once', async () => {
+  await eventually(
+    async () => logged.length,
+    (count) => count >= 1,
+  );
+  running = [];
+  await eventually(
+    async () => replays.health(),
+    (health) => health.running === 0,
+  );
+  expect(kept).toEqual([['replay_1']]);
 });
 
 test('one that has ended meanwhile is not tried again', async () => {
