@@ -8,6 +8,7 @@ import {
   turnStarted,
 } from '../support/builders/events.ts';
 import { sessionStream } from '../../shared/eventlog/streams.ts';
+import type { EventStore } from '../../shared/ports/eventStore.ts';
 
 const EVENTS_PER_SESSION = 21;
 const TURNS_PER_SESSION = 10;
@@ -42,13 +43,16 @@ function session({ accountId, agentId }: LogOwner, turnCount: number) {
   return { stream, encoded: chainEvents(stream, NO_STREAM, events, authorship).encoded };
 }
 
-/** Adds `count` sessions of `turns` answered turns to the log, through the event store itself. */
-export async function addSessions(
-  folder: string,
+interface Sessions {
+  count: number;
+  turns: number;
+}
+
+async function appendSessions(
+  { append }: Pick<EventStore, 'append'>,
   owner: LogOwner,
-  { count, turns }: { count: number; turns: number },
+  { count, turns }: Sessions,
 ): Promise<void> {
-  const store = await openSqliteEventStore({ folder });
   for (let written = 0; written < count; written += SESSIONS_AT_ONCE) {
     const length = Math.min(SESSIONS_AT_ONCE, count - written);
     const sessions = Array.from({ length }, () => session(owner, turns));
@@ -56,18 +60,35 @@ export async function addSessions(
       sessions.map(async ({ stream, encoded }) => {
         for (let at = 0; at < encoded.length; at += EVENTS_AT_ONCE) {
           const expected = at === 0 ? 'no_stream' : at - 1;
-          await store.append(stream, expected, encoded.slice(at, at + EVENTS_AT_ONCE));
+          await append(stream, expected, encoded.slice(at, at + EVENTS_AT_ONCE));
         }
       }),
     );
   }
+}
+
+/** Adds `count` sessions of `turns` answered turns to the log, through the event store itself. */
+export async function addSessions(
+  folder: string,
+  owner: LogOwner,
+  sessions: Sessions,
+): Promise<void> {
+  const store = await openSqliteEventStore({ folder });
+  await appendSessions(store, owner, sessions);
   await store.close();
+}
+
+/** Adds about `count` events of sessions to a log. */
+export async function addEvents(store: Pick<EventStore, 'append'>, count: number): Promise<void> {
+  const owner = { accountId: typeIds.typeId('acct'), agentId: typeIds.typeId('agent') };
+  const perRound = EVENTS_PER_SESSION * SESSIONS_AT_ONCE;
+  const sessions = Math.ceil(count / perRound) * SESSIONS_AT_ONCE;
+  await appendSessions(store, owner, { count: sessions, turns: TURNS_PER_SESSION });
 }
 
 /** Fills the data folder's log with about `count` events of sessions. */
 export async function fillLog(folder: string, count: number): Promise<void> {
-  const owner = { accountId: typeIds.typeId('acct'), agentId: typeIds.typeId('agent') };
-  const perRound = EVENTS_PER_SESSION * SESSIONS_AT_ONCE;
-  const sessions = Math.ceil(count / perRound) * SESSIONS_AT_ONCE;
-  await addSessions(folder, owner, { count: sessions, turns: TURNS_PER_SESSION });
+  const store = await openSqliteEventStore({ folder });
+  await addEvents(store, count);
+  await store.close();
 }

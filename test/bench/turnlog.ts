@@ -42,8 +42,15 @@ function startOf(checkout: string): { args: string[]; env: Record<string, string
   };
 }
 
-/** The service as `npm start` starts it, on the folder, from this checkout or another one. */
-export async function startTurnlog(folder: string, checkout = ROOT): Promise<BenchService> {
+/**
+ * The service as `npm start` starts it, on the folder, from this checkout or another one, with more
+ * options.
+ */
+export async function startTurnlog(
+  folder: string,
+  checkout = ROOT,
+  options: Record<string, string> = {},
+): Promise<BenchService> {
   const start = startOf(checkout);
   const env = {
     ...start.env,
@@ -52,6 +59,7 @@ export async function startTurnlog(folder: string, checkout = ROOT): Promise<Ben
     MODELS_FILE: join(folder, 'models.json'),
     BOOTSTRAP_API_KEY: KEY,
     LOG_LEVEL: 'warn',
+    ...options,
   };
   const service = await startProcess(start.args, {
     env,

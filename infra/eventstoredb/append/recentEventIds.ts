@@ -21,18 +21,17 @@ const locationOf = (stream: string, revision: number): string => `${revision}@${
  */
 export function createRecentEventIds(): RecentEventIds {
   const locations = new Map<string, string>();
+  // Passes each id once. A new iterator would begin with the holes that deleted ids leave in the map.
+  const leastRecent = locations.keys();
   let lastAppended: Position | undefined;
 
   return {
     remember(events) {
       for (const { id, stream, revision } of events) {
+        // A Map iterates in insertion order.
         locations.delete(id);
         locations.set(id, locationOf(stream, revision));
-      }
-      // A Map iterates in insertion order, so the first ids are the least recently seen.
-      for (const id of locations.keys()) {
-        if (locations.size <= MAX_EVENTS) break;
-        locations.delete(id);
+        if (locations.size > MAX_EVENTS) locations.delete(leastRecent.next().value!);
       }
     },
     recordAppended(position) {

@@ -25,7 +25,9 @@ export interface ConnectionTarget {
   connectionTo(host: Host, keepAliveMs?: number): HostConnection;
   /** Whether connections are encrypted. */
   tls: boolean;
-  /** The file of the trusted certificates; undefined for those of the system. */
+  /** Whether calls have a user: by name or by certificate. */
+  hasUser: boolean;
+  /** The file of the trusted certificates; undefined for those that Node.js trusts. */
   caFile: string | undefined;
   /** Names of options that have no effect. */
   ignoredOptions: string[];
@@ -159,6 +161,7 @@ export function parseConnectionString(text: string): ConnectionTarget {
       compression,
     }),
     tls,
+    hasUser: user !== '' || options.has('usercertfile'),
     caFile: tls ? options.get('tlscafile') : undefined,
     ignoredOptions: pairs
       .map(optionName)

@@ -15,8 +15,12 @@ export type StoreLogger = Record<'warn', (fields: object, message: string) => vo
 /** The trouble while no host has answered or failed yet. */
 export const NO_ANSWER = 'The event store does not answer.';
 
-/** Node.js's and OpenSSL's messages about untrusted certificates. */
+/** Node.js's and OpenSSL's messages about certificates that are not accepted. */
 const CERTIFICATE_ERROR = /certificate|self.signed|unable to verify|altnames|does not match/i;
+const OTHER_NAME = /altnames|does not match/i;
+const NOT_NOW = /expired|not yet valid/i;
+/** Node.js's advice about its own option, which does not help where tlsCAFile is set. */
+const NODE_ADVICE = /; if the root CA is installed locally.*/s;
 const TLS_ERROR = /SSL|TLS|EPROTO|wrong version number/i;
 /** OpenSSL's messages about a peer that answers a TLS handshake with something else. */
 const NOT_TLS = /wrong version number|packet length too long|http request/i;
@@ -25,6 +29,15 @@ const CLOSED_AT_ONCE = /^Failed to connect/;
 
 const rootCause = (message: string): string =>
   /Last error: (?:Error: )?(.*?)(?:\. Resolution note:|$)/s.exec(message)?.[1] ?? message;
+
+/** What to do about a certificate that is not accepted. */
+function certificateRemedy(message: string, { caFile }: ConnectionTarget): string {
+  if (OTHER_NAME.test(message))
+    return 'use a name of the certificate in EVENTSTOREDB_URL and in the address that the node advertises';
+  if (NOT_NOW.test(message)) return 'renew it, or correct the clock';
+  const file = 'set tlsCAFile in EVENTSTOREDB_URL to the file of its authority';
+  return caFile === undefined ? file : `the certificates in ${caFile} are trusted; ${file}`;
+}
 
 /** The trouble with a host that accepts connections but does not answer. */
 export const describeSilentHost = (host: Host): string =>
@@ -38,6 +51,8 @@ export function describeHostError(host: Host, target: ConnectionTarget, error: u
   if (error instanceof DeadlineExceeded) return describeSilentHost(host);
   if (isUnauthenticated(error))
     return `The event store at ${name} refuses the user or the password of EVENTSTOREDB_URL: correct the URL and restart, or set the user's password on the server.`;
+  if (isAccessDenied(error) && !target.hasUser)
+    return `The event store at ${name} asks for a user: add one to EVENTSTOREDB_URL, as in esdb://user:password@host.`;
   if (isAccessDenied(error))
     return `The event store at ${name} does not let this user read $all, which takes the right $r in the metadata of $all.`;
   if (error instanceof NotReadyError || /Server Is Not Ready/i.test(message))
@@ -46,13 +61,8 @@ export function describeHostError(host: Host, target: ConnectionTarget, error: u
     return `The event store at ${name} refuses connections: start the node, or correct the host and the port in EVENTSTOREDB_URL.`;
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(message))
     return `The host of the event store ${name} is not found: correct it in EVENTSTOREDB_URL, or its DNS entry.`;
-  if (CERTIFICATE_ERROR.test(message)) {
-    const trusted =
-      target.caFile === undefined
-        ? "the system's certificates are trusted"
-        : `the certificates in ${target.caFile} are trusted`;
-    return `The certificate of the event store at ${name} is not accepted (${message}); ${trusted}.`;
-  }
+  if (CERTIFICATE_ERROR.test(message))
+    return `The certificate of the event store at ${name} is not accepted (${message.replace(NODE_ADVICE, '')}): ${certificateRemedy(message, target)}.`;
   if (target.tls && NOT_TLS.test(message))
     return `The event store at ${name} does not speak TLS: turn it on there, or add tls=false to EVENTSTOREDB_URL.`;
   if (!target.tls && CLOSED_AT_ONCE.test(message))

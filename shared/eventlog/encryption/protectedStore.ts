@@ -108,12 +108,14 @@ function withTexts<Log extends Followed>(
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       /** The types of the latest events by stream; an erasure may follow until the end of the log. */
       const latest = new Map<string, string>();
+      // Passes each stream once. A new iterator would begin with the holes that deleted streams leave.
+      const leastRecent = latest.keys();
       for await (const batch of log.subscribe(options)) {
         for (const event of batch.events) {
           latest.delete(event.stream);
           if (isErasure(event.type)) keys.evict(event.stream, keysNamedBy(event));
           else latest.set(event.stream, event.type);
-          if (latest.size > REMEMBERED_STREAMS) latest.delete(latest.keys().next().value!);
+          if (latest.size > REMEMBERED_STREAMS) latest.delete(leastRecent.next().value!);
         }
         if (batch.caughtUp) {
           // These are the last events of their streams, which need not be read then.

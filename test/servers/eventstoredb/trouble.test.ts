@@ -99,7 +99,7 @@ describe('an unusable store reports the reason', () => {
     );
   });
 
-  test('when the certificate is not trusted, naming the trusted one', async () => {
+  test('when the certificate is not trusted, naming the trusted one and the option', async () => {
     const node = await startNode({ tls: true });
     const { store } = await open(
       node.connectionString.replace(
@@ -108,7 +108,15 @@ describe('an unusable store reports the reason', () => {
       ),
     );
     const trouble = await untilTrouble(store, /certificate/);
-    expect(trouble).toContain(OTHER_CERTIFICATE_FILE);
+    expect(trouble).toContain(
+      `(self-signed certificate): the certificates in ${OTHER_CERTIFICATE_FILE} are trusted; set tlsCAFile in EVENTSTOREDB_URL`,
+    );
+  });
+
+  test('when the URL names no user, but the node has users', async () => {
+    const node = await startNode({ tls: true, credentials: 'admin:changeit' });
+    const { store } = await open(node.connectionString.replace('admin:changeit@', ''));
+    await untilTrouble(store, /asks for a user: add one to EVENTSTOREDB_URL/);
   });
 
   test('when the file of the trusted certificate is removed at run time, without a busy loop', async () => {

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
+import { parseConnectionString } from '../../../../../infra/eventstoredb/connection/connectionString.ts';
 import {
   createTroubleLog,
+  describeHostError,
   NO_ANSWER,
 } from '../../../../../infra/eventstoredb/connection/troubleLog.ts';
 
@@ -38,4 +40,23 @@ test('reports a missing answer at once, but logs it only when it persists', () =
   }
   troubleLog.set(undefined);
   expect(lines).toEqual([NO_ANSWER, RECOVERED]);
+});
+
+test.each([
+  [
+    'self-signed certificate; if the root CA is installed locally, try running Node.js with --use-system-ca',
+    '(self-signed certificate): set tlsCAFile in EVENTSTOREDB_URL to the file of its authority.',
+  ],
+  [
+    "Hostname/IP does not match certificate's altnames: Host: es1. is not in the cert's altnames: DNS:es2",
+    ': use a name of the certificate in EVENTSTOREDB_URL and in the address that the node advertises.',
+  ],
+  ['certificate has expired', '(certificate has expired): renew it, or correct the clock.'],
+])('says what to do about the certificate after "%s"', (message, remedy) => {
+  const details = `No connection established. Last error: Error: ${message}. Resolution note: `;
+  const error = Object.assign(new Error(details), { code: 14, details });
+  const host = { address: 'es1', port: 2113 };
+  const trouble = describeHostError(host, parseConnectionString('esdb://es1'), error);
+  expect(trouble).toContain('The certificate of the event store at es1:2113 is not accepted (');
+  expect(trouble.endsWith(remedy)).toBe(true);
 });
