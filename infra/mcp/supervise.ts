@@ -1,5 +1,6 @@
 import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
+import type { Permit } from '../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
@@ -45,7 +46,7 @@ export interface McpResources {
   version: string;
   thread: McpThread;
   schemas: ToolSchemaChecker;
-  memory: Pick<MemoryLedger, 'forceReserve' | 'largestRequest'>;
+  memory: Pick<MemoryLedger, 'forceReserve' | 'largestRequest' | 'usage'>;
 }
 
 const NO_MEMORY = 'there is no memory for its list of tools, which is loaded later';
@@ -63,14 +64,14 @@ export function supervise(
   const { signal } = closing;
   const firstListed = Promise.withResolvers<void>();
   let tools: readonly ListedTool[] | undefined;
+  const reserveTools = (bytes: number): Permit =>
+    memory.forceReserve({ account_id: server.name, purpose: 'toolLists', bytes });
   /** The memory of the tools, and of a new list while it is read. */
-  const permit = memory.forceReserve({
-    account_id: server.name,
-    purpose: 'toolLists',
-    bytes: 0,
-  });
+  const permit = reserveTools(0);
   /** The list of the tools. Without a digest, it is read again. */
   let loaded: { digest: string | undefined; bytes: number } = { digest: undefined, bytes: 0 };
+  /** The memory of the tools that a list replaces, where there is none for both. */
+  let replaced: Permit | undefined;
   let lacksMemory = false;
   let current: McpConnection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
@@ -80,12 +81,24 @@ export function supervise(
   /** Ends the pauses between two listings. */
   let wake: (() => void) | undefined;
 
-  /** Reserves the memory of a list that has changed, beside that of the tools, which stay meanwhile. */
+  /**
+   * Reserves the memory of a list that replaces the tools, which stay meanwhile. Until then the memory of
+   * all servers may exceed its limit by one list.
+   */
+  function reserveReplacement(bytes: number): boolean {
+    const { used, limit } = memory.usage('toolLists');
+    if (used > limit || !permit.resize(Math.max(loaded.bytes, bytes))) return false;
+    replaced = reserveTools(Math.min(loaded.bytes, bytes));
+    return true;
+  }
+
+  /** Reserves the memory of a list that has changed. */
   function reserve({ digest, bytes }: ListSummary): boolean {
     const isNew = digest !== loaded.digest;
     const hasMemory =
       !isNew ||
-      (bytes <= memory.largestRequest('toolLists') && permit.resize(loaded.bytes + bytes));
+      (bytes <= memory.largestRequest('toolLists') &&
+        (permit.resize(loaded.bytes + bytes) || reserveReplacement(bytes)));
     if (!hasMemory) permit.countRejection();
     if (!hasMemory && !lacksMemory)
       logger.warn(
@@ -108,6 +121,7 @@ export function supervise(
       offer(read);
     } finally {
       permit.resize(loaded.bytes);
+      replaced?.release();
     }
   }
 

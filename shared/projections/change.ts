@@ -31,9 +31,13 @@ export type FindRow<Rows> = <Table extends keyof Rows & string>(
 
 type SessionRows = RowsOf<typeof SESSION_TABLES>;
 
-/** The amounts that one event adds to usage sums, based on the rows of its session. */
+/**
+ * The amounts that one event adds to usage sums, based on the rows of its session. Nothing is added once
+ * the account is erased.
+ */
 export interface Addition {
   table: 'usage';
+  account_id: string;
   amounts: (find: FindRow<SessionRows>) => RowsOf<typeof USAGE_TABLES>['usage'][];
 }
 

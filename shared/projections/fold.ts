@@ -16,6 +16,7 @@ import {
   type FindRow,
   type RowKey,
 } from './change.ts';
+import { accountStream } from '../eventlog/streams.ts';
 import { countStored } from '../storage/projection.ts';
 import { addUsage } from '../usage/projection.ts';
 import { messageOf, type PlannedEvent } from './plan.ts';
@@ -51,7 +52,11 @@ export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
     places.push({ table, key, id });
   }
   for (const { changes, counts } of plan) {
-    for (const change of changes) if (isRowChange(change)) add(change.table, change.key);
+    for (const change of changes) {
+      if (isRowChange(change)) add(change.table, change.key);
+      // Tells whether the account is erased.
+      if (isAddition(change)) add('erasures', [accountStream(change.account_id)]);
+    }
     for (const key of counts) add('storage', key);
   }
   return places;
@@ -195,7 +200,8 @@ export function fold(
       const added: UsageRow[] = [];
       const removed: RowPlace[] = [];
       for (const change of changes) {
-        if (isAddition(change)) added.push(...change.amounts(find));
+        if (isAddition(change) && !find('erasures', [accountStream(change.account_id)]))
+          added.push(...change.amounts(find));
         if (isDifference(change)) {
           const { table } = change;
           const difference = change.difference(find);

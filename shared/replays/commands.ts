@@ -152,8 +152,15 @@ export function startReplay(
 ): Promise<StartedReplay> {
   const replay_id = claim?.reserved.id ?? context.ids.typeId('replay');
   const { account_id } = actor;
+  const before = () => startedBefore(context, replay_id);
   const create = (): Promise<StartedReplay> =>
     runInTurn(context, account_id, async (signal) => {
+      // Another attempt may have had its turn first.
+      const started = claim && (await before());
+      if (started) {
+        context.onIdempotentReplay?.();
+        return started;
+      }
       const input = await findStartable(context, account_id, () => findInput(signal));
       const command = { type: 'start_replay', replay: input } as const;
       const target = newStreamTarget(replayStream(replay_id), replay);
@@ -161,7 +168,6 @@ export function startReplay(
       await waitUntilVisible(context, position);
       return { replay_id, created_at: recorded_at };
     });
-  const before = () => startedBefore(context, replay_id);
   return createOnce(context, claim, { findExisting: before, create });
 }
 

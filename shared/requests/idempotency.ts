@@ -1,5 +1,6 @@
 import { request, type RequestCommand } from './decider.ts';
 import type { RequestBegunData, Reserved } from './events.ts';
+import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { requestStream } from '../eventlog/streams.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
@@ -92,12 +93,7 @@ async function keyedHmac(
     .digest('hex');
 }
 
-/**
- * Claims a request. The first event of its stream decides which attempt reserves the ids. Throws
- * Rejection (`request_differs`), errors of `reserve`, `unauthorized` for an erased account,
- * `key_missing`, and errors of handleLoaded.
- */
-export async function claimRequest<Prepared>(
+async function claimInTurn<Prepared>(
   context: HandleContext,
   actor: Actor,
   { request_id, reserve, operation, content_hmac }: ClaimOptions<Prepared>,
@@ -129,6 +125,20 @@ export async function claimRequest<Prepared>(
     isFirstAttempt: false,
   };
 }
+
+/**
+ * Claims a request. The first event of its stream decides which attempt reserves the ids; attempts in one
+ * process wait for each other, because `reserve` may take long. Throws Rejection (`request_differs`),
+ * errors of `reserve`, `unauthorized` for an erased account, `key_missing`, and errors of handleLoaded.
+ */
+export const claimRequest = <Prepared>(
+  context: HandleContext,
+  actor: Actor,
+  options: ClaimOptions<Prepared>,
+): Promise<Claim<Prepared>> =>
+  runExclusive(context.store, requestStream(options.request_id), () =>
+    claimInTurn(context, actor, options),
+  );
 
 /** Creates something under an id that the first attempt of a request reserved. */
 interface Creation<Created> {

@@ -143,7 +143,7 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
               revision,
             },
         },
-        // Removes the usage of turns that ended after the account was erased.
+        // Removes the usage of an account whose own stream could not record its erasure.
         ...(event.data.reason === 'account'
           ? [{ table: 'usage', owner: account_id } as const]
           : []),

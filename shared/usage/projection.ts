@@ -80,6 +80,7 @@ function addOutcome(row: UsageRow, event: TurnEnd): void {
  */
 export const usageOfTurn = (recorded: RecordedEvent, event: TurnEnd): Addition => ({
   table: 'usage',
+  account_id: recorded.metadata.account_id,
   amounts: (find) => {
     const { turn } = event.data;
     const startedTurn = present(find('turns', [streamId(recorded.stream), turn]), 'turn');
@@ -99,6 +100,7 @@ export const usageOfTurn = (recorded: RecordedEvent, event: TurnEnd): Addition =
  */
 export const usageOfCompaction = (recorded: RecordedEvent, { data }: Compaction): Addition => ({
   table: 'usage',
+  account_id: recorded.metadata.account_id,
   amounts: (find) => {
     const { call, model = data.settings.model } = data;
     const row = nothing(recorded, find, call.fallback?.model ?? model);

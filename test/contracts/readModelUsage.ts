@@ -175,25 +175,36 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
       expect(await completed('acct_2')).toEqual([200]);
     });
 
-    test('of a turn that ended when its account was erased already goes with its session', async () => {
-      const account = [
-        fresh.record({ stream: 'account-acct_1' }, accountOpened()),
-        fresh.record({ stream: 'account-acct_1' }, accountErased()),
-      ];
-      const events = [
-        record('session_1', sessionStarted('agent_1')),
-        record('session_1', turnStarted(1)),
-        ...account,
-        record('session_1', turnCompleted(1)),
-        record('session_1', sessionErased({ reason: 'account' })),
-      ];
-      await apply(...events.slice(0, -1));
-      expect(await sums('acct_1')).toMatchObject([{ completed: 1 }]);
-      for (const end of events.keys()) {
-        await apply(events.at(-1)!);
-        await apply(...events.slice(0, end + 1));
+    test.each([1, 100])(
+      'is not added once its account is erased, %d events at a time',
+      async (atOnce) => {
+        const events = [
+          fresh.record({ stream: 'account-acct_1' }, accountOpened()),
+          record('session_2', sessionStarted('agent_1'), { account: 'acct_2' }),
+          ...turn('session_2', 1, turnCompleted(1), { account: 'acct_2' }),
+          record('session_1', sessionStarted('agent_1')),
+          ...turn('session_1', 1, turnCompleted(1)),
+          record('session_1', turnStarted(2)),
+          fresh.record({ stream: 'account-acct_1' }, accountErased()),
+          record('session_1', turnCompleted(2)),
+          record('session_1', sessionCompacted(1, 2)),
+          record('session_1', sessionErased({ reason: 'request' })),
+        ];
+        for (const given of [events, events.slice(-4)])
+          for (let begin = 0; begin < given.length; begin += atOnce)
+            await apply(...given.slice(begin, begin + atOnce));
         expect(await sums('acct_1')).toEqual([]);
-      }
+        expect(await sums('acct_2')).toMatchObject([{ completed: 1 }]);
+      },
+    );
+
+    test('goes with a session that is erased with an account whose stream can not record that', async () => {
+      await apply(
+        record('session_1', sessionStarted('agent_1')),
+        ...turn('session_1', 1, turnCompleted(1)),
+        record('session_1', sessionErased({ reason: 'account' })),
+      );
+      expect(await sums('acct_1')).toEqual([]);
     });
 
     test('is read in slices of any size, each row once', async () => {

@@ -95,6 +95,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     'parked_streams',
     'indexed',
     ...Object.keys(tables),
+    'deleted_words',
   ]
     .map((table) => `DELETE FROM ${table}`)
     .join('; ');

@@ -66,6 +66,9 @@ export const HOLDS_ERASED = `SELECT EXISTS (SELECT 1 FROM pending_removals)
 /** The record in which FTS5 lists the segments of the index. */
 const STRUCTURE = 'SELECT block FROM word_index_data WHERE id = 10';
 
+const DELETED_BYTES =
+  'SELECT coalesce(sum(bytes), 0) AS bytes FROM deleted_words WHERE origin BETWEEN ? AND ?';
+
 /** From this number of segments on, FTS5 merges some at a commit; 0 turns that off. */
 const AUTOMERGE =
   "INSERT INTO word_index(word_index, rank) VALUES ('automerge', CAST(? AS INTEGER))";
@@ -95,6 +98,8 @@ export function createWordIndex(database: DatabaseSync) {
     merge: database.prepare(MERGE),
     changes: database.prepare(CHANGES),
     structure: database.prepare(STRUCTURE),
+    deletedBytes: database.prepare(DELETED_BYTES),
+    resetDeleted: database.prepare('DELETE FROM deleted_words'),
     automerge: database.prepare(AUTOMERGE),
   });
   let prepared: ReturnType<typeof prepare> | undefined;
@@ -117,10 +122,17 @@ export function createWordIndex(database: DatabaseSync) {
     mergeAtCommit(merges: boolean): void {
       statements().automerge.run(merges ? SEGMENTS : 0);
     },
-    /** False if words are to be deleted later, after `forget` has removed more of the previous ones. */
+    /**
+     * Inside a transaction. False if words are to be deleted later, after `forget` has removed more of the
+     * previous ones.
+     */
     canDelete(): boolean {
-      const record = statements().structure.get()?.['block'] as Uint8Array | undefined;
-      return canDeleteWords(record ?? new Uint8Array());
+      const { structure, deletedBytes, resetDeleted } = statements();
+      const record = structure.get()?.['block'] as Uint8Array | undefined;
+      return canDeleteWords(record ?? new Uint8Array(), {
+        bytesOf: (first, last) => deletedBytes.get(first, last)!['bytes'] as number,
+        reset: () => void resetDeleted.run(),
+      });
     },
     unindexed(): NextTurn[] {
       const turns: NextTurn[] = [];

@@ -1,14 +1,21 @@
 /**
  * Tells whether the word index can take more deletions. A merge stops after a number of pages that it has
- * written, and writes nothing for deleted turns: where most turns are deleted, one step would read the whole
- * index. Deletions beyond that wait until the next merges have removed the previous ones. Turns are counted,
- * and not their words: a step can be longer where the deleted turns have many more words than the others.
+ * written, and writes nothing for deleted words: where most words are deleted, one step would read the whole
+ * index. Deletions beyond that wait until the next merges have removed the previous ones.
  */
 
 /** A merge reads up to four times as many pages as it writes. */
 const MOST_DELETED = 3 / 4;
 /** Pages that a merge may read without writing any, in about 5 ms. */
 const FREE_PAGES = 256;
+const PAGE_BYTES = 4_096;
+/**
+ * The most that the index needs for a word, as a multiple of its text: a word of one turn has its text, the
+ * rowid and two lengths. A word of many turns needs less.
+ */
+const SIZE_OF_WORD = 2;
+/** Half of what the index needs for the blocks of a turn (buckets.ts), in bytes. */
+export const BYTES_OF_BLOCKS = 64;
 
 /** The cookie, and the mark of tables with contentless_delete. */
 const HEADER_BYTES = 8;
@@ -31,20 +38,24 @@ function integersIn(record: Uint8Array): number[] {
 /** A segment, or all of a merge that was begun. */
 interface Segment {
   pages: number;
-  turns: number;
+  /** The number of deleted turns. */
   deleted: number;
+  /** The origins of its turns: FTS5 numbers what it writes at once. */
+  firstOrigin: number;
+  lastOrigin: number;
 }
 
 const sumOf = (segments: readonly Segment[]): Segment => ({
   pages: segments.reduce((sum, { pages }) => sum + pages, 0),
-  turns: segments.reduce((sum, { turns }) => sum + turns, 0),
   deleted: segments.reduce((sum, { deleted }) => sum + deleted, 0),
+  firstOrigin: Math.min(...segments.map(({ firstOrigin }) => firstOrigin)),
+  lastOrigin: Math.max(...segments.map(({ lastOrigin }) => lastOrigin)),
 });
 
 /**
  * The segments in the structure record. After three integers it has for each level the number of segments
  * that are being merged, the number of all segments, and these, oldest first. A merge writes to the newest
- * segment of the next level, which has no turns until its end.
+ * segment of the next level.
  */
 function segmentsIn(record: Uint8Array): Segment[] {
   const integers = integersIn(record).slice(3);
@@ -54,8 +65,9 @@ function segmentsIn(record: Uint8Array): Segment[] {
     const [merging = 0, count = 0] = integers.splice(0, 2);
     const ofLevel: Segment[] = [];
     while (ofLevel.length < count && integers.length > 0) {
-      const [, first = 0, last = 0, , , , deleted = 0, turns = 0] = integers.splice(0, 8);
-      ofLevel.push({ pages: last - first + 1, turns, deleted });
+      const [, first = 0, last = 0, firstOrigin = 0, lastOrigin = 0, , deleted = 0] =
+        integers.splice(0, 8);
+      ofLevel.push({ pages: last - first + 1, deleted, firstOrigin, lastOrigin });
     }
     if (merged.length > 0) segments.push(sumOf([...merged, ...ofLevel.splice(-1)]));
     merged = ofLevel.splice(0, merging);
@@ -64,14 +76,24 @@ function segmentsIn(record: Uint8Array): Segment[] {
   return segments;
 }
 
+/** Counts the words of deleted turns in the table `deleted_words`, which a trigger fills. */
+export interface DeletedWords {
+  /** The length of the words with these origins, in bytes. */
+  bytesOf: (firstOrigin: number, lastOrigin: number) => number;
+  /** Starts anew: the index has no deleted words. */
+  reset: () => void;
+}
+
 /**
- * True unless too many of the turns in the index are deleted, by its structure record, or if that has
- * another format.
+ * True unless too much of the index is deleted, by its structure record, or if that has another format.
  */
-export function canDeleteWords(record: Uint8Array): boolean {
+export function canDeleteWords(record: Uint8Array, { bytesOf, reset }: DeletedWords): boolean {
   if (!hasMark(record)) return true;
-  const mostlyDeleted = segmentsIn(record).filter(
-    ({ turns, deleted }) => deleted > turns * MOST_DELETED,
+  const withDeleted = segmentsIn(record).filter(({ deleted }) => deleted > 0);
+  if (withDeleted.length === 0) reset();
+  const mostlyDeleted = withDeleted.filter(
+    ({ pages, firstOrigin, lastOrigin }) =>
+      bytesOf(firstOrigin, lastOrigin) * SIZE_OF_WORD > pages * PAGE_BYTES * MOST_DELETED,
   );
-  return sumOf(mostlyDeleted).pages <= FREE_PAGES;
+  return mostlyDeleted.reduce((sum, { pages }) => sum + pages, 0) <= FREE_PAGES;
 }

@@ -4,6 +4,8 @@ import type { Logger } from '../../../../shared/lib/logger.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 
 const CHECK_EVERY_MS = 1_000;
+/** After each such time above its share, an account's clients have to read twice as much. */
+const DOUBLE_EVERY_MS = 60_000;
 
 /** libuv's counts of a connection: bytes written to it, and bytes still queued. */
 interface Handle {
@@ -21,6 +23,8 @@ interface ClientProgress {
   received: number;
   /** When it had received so many bytes, or had none to receive. */
   since: number;
+  /** How long responses have waited for memory that its account has above its share. */
+  aboveShareMs: number;
   /** The state of its latest request, with its account once that is known. */
   state: { account_id?: string };
 }
@@ -31,25 +35,30 @@ interface SlowClientOptions {
   isScarce: (unsent: number) => boolean;
   /** True while responses wait for memory that the account may hold. */
   isInTheWay: (account_id: string) => boolean;
+  /** True if the account has more than its share of the memory. */
+  exceedsShare: (account_id: string) => boolean;
   checkEveryMs?: number;
   stalledMs?: number;
   stalledWhenScarceMs?: number;
   slowReaderBytes?: number;
+  doubleEveryMs?: number;
 }
 
 /**
  * Cuts connections whose clients stopped reading their response, or read it too slowly while responses
- * wait for the memory of their account. One timer checks all connections, so that requests cost
- * nothing.
+ * wait for the memory of their account. While the account has more than its share, the least speed rises
+ * until one of its clients is cut. One timer checks all connections, so that requests cost nothing.
  */
 export function disconnectSlowClients({
   logger,
   isScarce,
   isInTheWay,
+  exceedsShare,
   checkEveryMs = CHECK_EVERY_MS,
   stalledMs = LIMITS.http.stalledReaderMs,
   stalledWhenScarceMs = LIMITS.http.stalledReaderInTheWayMs,
   slowReaderBytes = LIMITS.http.slowReaderBytes,
+  doubleEveryMs = DOUBLE_EVERY_MS,
 }: SlowClientOptions): Middleware {
   const readers = new Map<Socket, ClientProgress>();
   let timer: NodeJS.Timeout | undefined;
@@ -57,12 +66,24 @@ export function disconnectSlowClients({
   const unsent = (): number =>
     [...readers.keys()].reduce((sum, { writableLength }) => sum + writableLength, 0);
 
+  /** The bytes that a client has to read to be left alone. */
+  function leastBytes(reader: ClientProgress, account_id: string, isAboveShare: boolean): number {
+    if (!isInTheWay(account_id)) return 1;
+    if (!isAboveShare) return slowReaderBytes;
+    reader.aboveShareMs += checkEveryMs;
+    return slowReaderBytes * 2 ** Math.floor(reader.aboveShareMs / doubleEveryMs);
+  }
+
   function checkReaders(): void {
+    /** Their memory is counted until the connections close. */
+    const cutAccounts = new Set<string>();
     const now = performance.now();
     const maxStallMs = isScarce(unsent()) ? stalledWhenScarceMs : stalledMs;
     for (const [socket, reader] of readers) {
       const received = countReceivedBytes(socket);
-      const least = isInTheWay(reader.state.account_id ?? '') ? slowReaderBytes : 1;
+      const { account_id = '' } = reader.state;
+      const isAboveShare = !cutAccounts.has(account_id) && exceedsShare(account_id);
+      const least = leastBytes(reader, account_id, isAboveShare);
       if (socket.destroyed) readers.delete(socket);
       else if (socket.writableLength === 0 || received - reader.received >= least) {
         reader.received = received;
@@ -70,6 +91,7 @@ export function disconnectSlowClients({
       } else if (now - reader.since >= maxStallMs) {
         logger.debug({ unsent: socket.writableLength }, 'a client did not read its response');
         socket.destroy();
+        cutAccounts.add(account_id);
       }
     }
     if (readers.size > 0) return;
@@ -80,8 +102,9 @@ export function disconnectSlowClients({
   return async (ctx, next) => {
     const { socket } = ctx.req;
     const reader = readers.get(socket);
-    if (reader) reader.state = ctx.state;
-    else readers.set(socket, { received: 0, since: performance.now(), state: ctx.state });
+    const { state } = ctx;
+    if (reader) Object.assign(reader, { state, aboveShareMs: 0 });
+    else readers.set(socket, { received: 0, since: performance.now(), aboveShareMs: 0, state });
     timer ??= setInterval(checkReaders, checkEveryMs).unref();
     await next();
   };

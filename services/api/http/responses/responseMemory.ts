@@ -47,6 +47,8 @@ export interface ResponseMemoryPool {
   isScarce(unsent: number): boolean;
   /** True while responses wait for memory that the account may hold. */
   isInTheWay(account_id: string): boolean;
+  /** True if the account has more than its share. */
+  exceedsShare(account_id: string): boolean;
 }
 
 interface HeldResponse {
@@ -97,7 +99,8 @@ export function createResponseMemory(
   waitMs: number = LIMITS.http.answerWaitMs,
 ): ResponseMemoryPool {
   const { limit } = memory.usage('answers');
-  const held = createHeldResponses((account_id) => memory.exceedsShare('answers', account_id));
+  const exceedsShare = (account_id: string): boolean => memory.exceedsShare('answers', account_id);
+  const held = createHeldResponses(exceedsShare);
   /** Bytes of complete responses that wait for memory, by account. */
   const waitingBytes = new Map<string, number>();
 
@@ -180,5 +183,6 @@ export function createResponseMemory(
     holdUntilSent,
     isScarce: (unsent) => memory.hasWaiters('answers') || unsent > limit,
     isInTheWay: (account_id) => memory.isInTheWay('answers', account_id),
+    exceedsShare,
   };
 }

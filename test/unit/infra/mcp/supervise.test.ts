@@ -114,6 +114,22 @@ test('a list without memory is not loaded: the earlier tools stay, the log and h
   ]);
 });
 
+test('a list without memory beside the earlier one replaces it, and exceeds the limit by one list at most', async () => {
+  const bytes = await bytesOf('a', 'b');
+  const memory = memoryFor('toolLists', 4 * bytes);
+  const { supervised, list, toolNames, reading } = start(memory, ['a', 'b']);
+  await supervised.firstListed;
+  memory.forceReserve({ account_id: 'other', purpose: 'toolLists', bytes: 3 * bytes });
+  await list('c', 'd');
+  expect([toolNames(), reading.at(-1), used(memory)]).toEqual([['c', 'd'], 5 * bytes, 4 * bytes]);
+  const another = memory.forceReserve({ account_id: 'other', purpose: 'toolLists', bytes: 1 });
+  await list('e', 'f');
+  expect([toolNames(), used(memory)]).toEqual([['c', 'd'], 4 * bytes + 1]);
+  another.release();
+  await list('e');
+  expect([toolNames(), used(memory)]).toEqual([['e'], 3 * bytes + (await bytesOf('e'))]);
+});
+
 test('a first list that takes more than one server may is not loaded', async () => {
   const memory = memoryFor('toolLists', 4 * (await bytesOf('a')));
   const { supervised, list, toolNames } = start(memory, ['a', 'b']);

@@ -675,6 +675,7 @@ describe('a batch', () => {
       ['storage', 'acct_1', '2026-01-01'],
       ['storage', 'acct_1', ''],
       ['turns', 'session_1', 1],
+      ['erasures', 'account-acct_1'],
       ['turns', 'session_1', 2],
     ]);
     const { dirty } = fold(plan, rowMaps(), new Set());

@@ -1,12 +1,16 @@
+import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, expect, jest, test } from '@jest/globals';
 import {
   requireStartable,
+  startReplay,
   type ReplayContext,
   type ReplayInput,
 } from '../../../../shared/replays/commands.ts';
 import { createPermitPool } from '../../../../shared/lib/concurrency/capacity.ts';
+import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
+import { eventStoreFixture } from '../../../support/stores/sqlite/sqliteEventStore.ts';
 
 const { running: most, runningOfAll, startsOfAccount } = LIMITS.replays;
 const input: ReplayInput = {
@@ -88,4 +92,35 @@ test('the request of a client that has left finds no sessions', async () => {
   find();
   expect(await ends).toMatchObject([{ status: 'fulfilled' }, { reason: { message: 'left' } }]);
   expect(findInput).toHaveBeenCalledTimes(1);
+});
+
+test('concurrent attempts of a request find its sessions once, and start one replay', async () => {
+  const fixture = await eventStoreFixture();
+  const onIdempotentReplay = jest.fn();
+  const { readModels, ...others } = contextBeside({ own: 0, all: 0 });
+  const context = {
+    ...others,
+    readModels: { ...readModels, untilShown: async () => true },
+    store: fixture.store(),
+    damaged: createDamagedStreams(() => undefined),
+    clock: { now: () => Date.UTC(2026, 10, 22) },
+    ids: { uuid: randomUUID, typeId: () => 'replay_2' },
+    onIdempotentReplay,
+  };
+  const actor = { ...ACCOUNT, key_id: 'key_1', request_id: 'request_1' };
+  try {
+    const attempts = [true, false, false].map((isFirstAttempt) => ({
+      request_id: 'ab'.repeat(32),
+      reserved: { id: 'replay_1' },
+      isFirstAttempt,
+    }));
+    const started = await Promise.all(
+      attempts.map((claim) => startReplay(context, actor, findInput, claim)),
+    );
+    expect(new Set(started.map((each) => JSON.stringify(each))).size).toBe(1);
+    expect(started[0]).toMatchObject({ replay_id: 'replay_1' });
+    expect([findInput, onIdempotentReplay].map(({ mock }) => mock.calls.length)).toEqual([1, 2]);
+  } finally {
+    await fixture.dispose();
+  }
 });

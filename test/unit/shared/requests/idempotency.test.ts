@@ -62,6 +62,7 @@ describe('a claim', () => {
     const claims = await Promise.all(Array.from({ length: 20 }, () => claim()));
     expect(claims.filter(({ isFirstAttempt }) => isFirstAttempt)).toHaveLength(1);
     expect(new Set(claims.map(({ reserved }) => reserved.id)).size).toBe(1);
+    expect(asked).toBe(1);
     expect(await events()).toHaveLength(1);
   });
 

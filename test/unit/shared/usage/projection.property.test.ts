@@ -28,13 +28,14 @@ interface Data {
 /** What the events of one account come to, by agent and model: read off one after the other. */
 function told(events: readonly StoredEvent[]): Sums {
   let sums: Sums = {};
+  let isErased = false;
   const agents = new Map<string, string>();
   const open = new Map<string, { model: string; tools: number }>();
   for (const { stream, type, data } of events) {
     const { turn, agent_id, model, settings, calls = [], call, reason } = JSON.parse(data) as Data;
-    if (type === 'account.erased.v1' || (type === 'session.erased.v1' && reason === 'account'))
-      sums = {};
-    if (!stream.startsWith('session-')) continue;
+    isErased ||= type === 'account.erased.v1';
+    if (isErased || (type === 'session.erased.v1' && reason === 'account')) sums = {};
+    if (isErased || !stream.startsWith('session-')) continue;
     if (type === 'session.started.v1') agents.set(stream, agent_id);
     if (type === 'session.turn_started.v1') open.set(stream, { model: model!, tools: 0 });
     if (type === 'session.tool_called.v1') open.get(stream)!.tools += 1;

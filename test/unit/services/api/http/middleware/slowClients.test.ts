@@ -11,6 +11,8 @@ const MIB = 1_048_576;
 const body = Buffer.alloc(64 * MIB, 'x');
 let server: Server;
 const sockets: Socket[] = [];
+/** Unsent answers by account. */
+const answers = new Map<string, number>();
 
 afterEach(() => {
   for (const socket of sockets.splice(0)) socket.destroy();
@@ -21,7 +23,7 @@ async function serve(
   stalledMs: number,
   stalledWhenScarceMs: number,
   isScarce = () => false,
-  isInTheWay: (account_id: string) => boolean = () => false,
+  more: Partial<Parameters<typeof disconnectSlowClients>[0]> = {},
 ): Promise<void> {
   const app = new Koa();
   const logger = createLogger('silent');
@@ -32,12 +34,18 @@ async function serve(
       stalledMs,
       stalledWhenScarceMs,
       slowReaderBytes: 16 * MIB,
+      doubleEveryMs: 40,
       isScarce,
-      isInTheWay,
+      isInTheWay: () => false,
+      exceedsShare: (account_id) => answers.get(account_id)! > 1,
+      ...more,
     }),
   );
   app.use(async (ctx) => {
-    ctx.state['account_id'] = ctx.get('account');
+    const account = ctx.get('account');
+    ctx.state['account_id'] = account;
+    answers.set(account, (answers.get(account) ?? 0) + 1);
+    ctx.res.on('close', () => answers.set(account, answers.get(account)! - 1));
     if (ctx.path === '/slow') await setTimeout(500);
     ctx.body = ctx.path === '/slow' ? 'done' : body;
   });
@@ -98,16 +106,22 @@ test('leaves a client alone that takes little at a time, though the answer is on
 });
 
 test('cuts a client that takes little at a time while its account is in the way of others', async () => {
-  await serve(
-    600_000,
-    1_000,
-    () => true,
-    (account_id) => account_id === 'greedy',
-  );
+  await serve(600_000, 1_000, () => true, { isInTheWay: (account_id) => account_id === 'greedy' });
   const [slow, greedy] = [await ask('/'), await ask('/', 'greedy')];
   const taken = await Promise.all([takeLittle(greedy), takeLittle(slow)]);
   expect(await open()).toBe(1);
   expect(taken[0]).toBeLessThan(taken[1]);
+});
+
+test('cuts one client of an account above its share that is in the way, however much it takes', async () => {
+  await serve(600_000, 2_000, () => true, {
+    checkEveryMs: 500,
+    slowReaderBytes: 1_024,
+    isInTheWay: () => true,
+  });
+  const clients = [await ask('/', 'above'), await ask('/', 'above'), await ask('/')];
+  await Promise.all(clients.map(takeLittle));
+  expect([await open(), answers.get('above')]).toEqual([2, 1]);
 });
 
 test('leaves a client alone that waits for its answer', async () => {

@@ -35,6 +35,7 @@ async function serve(
       logger,
       isScarce: () => false,
       isInTheWay: () => false,
+      exceedsShare: () => false,
       checkEveryMs: 20,
       stalledMs: 300,
     }),
