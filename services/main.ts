@@ -3,6 +3,7 @@ import { flushCompileCache } from 'node:module';
 import { applyThreadHeapLimits } from '../shared/lib/concurrency/workerClient.ts';
 import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
+import { collectWhenIdle } from '../shared/lib/memory/collectWhenIdle.ts';
 import { startService } from './compose/service.ts';
 import { banner } from './process/banner.ts';
 import { answerWithoutStart } from './process/help.ts';
@@ -24,6 +25,7 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
   // Cached compiled code makes the next start faster and smaller, even if this process is killed.
   // Does nothing if no cache is configured.
   flushCompileCache();
+  collectWhenIdle();
   const isOperatorsKey = config.BOOTSTRAP_API_KEY !== undefined;
   const isTerminal = process.stdout.isTTY;
   process.stdout.write(banner(service, { isOperatorsKey, isTerminal, now: new Date() }));

@@ -10,6 +10,7 @@ import {
   type MessagePort,
 } from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
+import { collectWhenIdle } from '../../../shared/lib/memory/collectWhenIdle.ts';
 import { checkpointAfterCommits } from '../checkpoint.ts';
 import { openForWriting } from './database.ts';
 import { isOnlyWalMissing, type LogFiles } from './fileIdentity.ts';
@@ -98,4 +99,7 @@ function serve(port: MessagePort, { file, files }: WriterData): void {
   });
 }
 
-if (parentPort) serve(parentPort, workerData as WriterData);
+if (parentPort) {
+  collectWhenIdle();
+  serve(parentPort, workerData as WriterData);
+}

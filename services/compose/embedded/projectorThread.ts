@@ -11,6 +11,7 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import { openEventLog } from '../eventStore.ts';
 import { openTextKeys } from '../textKeys.ts';
 import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
+import { collectWhenIdle } from '../../../shared/lib/memory/collectWhenIdle.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { createRecentTexts } from '../../../shared/search/recentTexts.ts';
@@ -49,6 +50,7 @@ port.on('message', (request: ProjectorRequest) => {
 });
 
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
+collectWhenIdle();
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
 const keyring = createKeyring({ ...keys, log });
