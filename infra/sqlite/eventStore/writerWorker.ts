@@ -2,6 +2,7 @@
  * The writer thread, the only code that waits for the disk. writerThread.ts starts it with
  * WriterData.
  */
+import { flushCompileCache } from 'node:module';
 import type { DatabaseSync } from 'node:sqlite';
 import {
   parentPort,
@@ -100,6 +101,7 @@ function serve(port: MessagePort, { file, files }: WriterData): void {
 }
 
 if (parentPort) {
+  flushCompileCache();
   collectWhenIdle();
   serve(parentPort, workerData as WriterData);
 }

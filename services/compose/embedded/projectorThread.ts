@@ -2,6 +2,7 @@
  * The thread of projector and prover, started as a worker with a ThreadData because open databases
  * can't be passed to a thread. Both follow the log, and must not delay requests.
  */
+import { flushCompileCache } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   currentGeneration,
@@ -50,6 +51,7 @@ port.on('message', (request: ProjectorRequest) => {
 });
 
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
+flushCompileCache();
 collectWhenIdle();
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
