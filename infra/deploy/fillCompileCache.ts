@@ -8,10 +8,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
 const folder = mkdtempSync(join(tmpdir(), 'turnlog-'));
-const service = spawn(process.execPath, ['--max-semi-space-size=8', 'services/main.ts'], {
-  env: { ...process.env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, LOG_LEVEL: 'warn' },
-  stdio: ['ignore', 'pipe', 'inherit'],
-});
+const service = spawn(
+  process.execPath,
+  ['--expose-gc', '--max-semi-space-size=8', 'services/main.ts'],
+  {
+    env: { ...process.env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  },
+);
 // The first thing that it writes is where it listens; a service that ends without a word closes its
 // output.
 service.stdout.once('data', () => service.kill('SIGTERM'));

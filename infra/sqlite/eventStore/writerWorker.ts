@@ -2,6 +2,7 @@
  * The writer thread, the only code that waits for the disk. writerThread.ts starts it with
  * WriterData.
  */
+import { flushCompileCache } from 'node:module';
 import type { DatabaseSync } from 'node:sqlite';
 import {
   parentPort,
@@ -10,6 +11,7 @@ import {
   type MessagePort,
 } from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
+import { collectWhenIdle } from '../../../shared/lib/memory/collectWhenIdle.ts';
 import { checkpointAfterCommits } from '../checkpoint.ts';
 import { openForWriting } from './database.ts';
 import { isOnlyWalMissing, type LogFiles } from './fileIdentity.ts';
@@ -98,4 +100,8 @@ function serve(port: MessagePort, { file, files }: WriterData): void {
   });
 }
 
-if (parentPort) serve(parentPort, workerData as WriterData);
+if (parentPort) {
+  flushCompileCache();
+  collectWhenIdle();
+  serve(parentPort, workerData as WriterData);
+}

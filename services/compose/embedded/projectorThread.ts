@@ -2,6 +2,7 @@
  * The thread of projector and prover, started as a worker with a ThreadData because open databases
  * can't be passed to a thread. Both follow the log, and must not delay requests.
  */
+import { flushCompileCache } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
 import {
   currentGeneration,
@@ -11,6 +12,7 @@ import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/proj
 import { openEventLog } from '../eventStore.ts';
 import { openTextKeys } from '../textKeys.ts';
 import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
+import { collectWhenIdle } from '../../../shared/lib/memory/collectWhenIdle.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
 import { createRecentTexts } from '../../../shared/search/recentTexts.ts';
@@ -49,6 +51,8 @@ port.on('message', (request: ProjectorRequest) => {
 });
 
 const logger: ProjectorLogger = { info: logAt('info'), warn: logAt('warn'), error: logAt('error') };
+flushCompileCache();
+collectWhenIdle();
 const log = await openEventLog(place.log, logger);
 const keys = await openTextKeys(place);
 const keyring = createKeyring({ ...keys, log });
