@@ -55,11 +55,16 @@ export function watchMemory(pid: number): Memory {
  * pod in infra/deploy/kubernetes.
  */
 export const startConfined = ({ env }: World, options: Record<string, string>): ServerProcess =>
-  startServerProcess({
-    ...env,
-    ...options,
-    NODE_OPTIONS: '--max-old-space-size=256 --max-semi-space-size=8',
-    MALLOC_ARENA_MAX: '2',
-    MALLOC_MMAP_THRESHOLD_: '131072',
-    MALLOC_TRIM_THRESHOLD_: '131072',
-  });
+  startServerProcess(
+    {
+      ...env,
+      ...options,
+      NODE_OPTIONS: '--max-old-space-size=256',
+      MALLOC_ARENA_MAX: '2',
+      MALLOC_MMAP_THRESHOLD_: '131072',
+      MALLOC_TRIM_THRESHOLD_: '131072',
+    },
+    [],
+    undefined,
+    [process.execPath, '--expose-gc', '--heap-growing-percent=20', '--max-semi-space-size=8'],
+  );
