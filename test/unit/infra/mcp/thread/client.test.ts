@@ -7,6 +7,9 @@ import { createMcpClient, type McpClient } from '../../../../../infra/mcp/thread
 import { KIB } from '../../../../../shared/lib/units.ts';
 import { serverWith, until } from '../../../../support/fakes/mcpGroups.ts';
 
+/** On a busy machine, hundreds of requests take some seconds. */
+const WAIT_MS = 30_000;
+
 const closing: (() => Promise<void>)[] = [];
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
@@ -55,21 +58,21 @@ test('requests of a server are answered', async () => {
     replies += 1;
     response.writeHead(202).end();
   });
-  await until(() => replies === 150);
+  await until(() => replies === 150, WAIT_MS);
   expect(reasons).toEqual([]);
-});
+}, 60_000);
 
 test('a server that lets too many replies wait is disconnected', async () => {
   const waiting: ServerResponse[] = [];
   const reasons = await connect(numbered(300, KIB), (response) => waiting.push(response));
-  await until(() => reasons.length > 0);
+  await until(() => reasons.length > 0, WAIT_MS);
   expect(reasons[0]).toBe('it does not answer replies to its requests');
   expect(waiting.length).toBeLessThan(250);
-});
+}, 60_000);
 
 test('a server whose request has too long an id is disconnected', async () => {
   let replies = 0;
   const reasons = await connect(numbered(1, KIB + 1), () => (replies += 1));
-  await until(() => reasons.length > 0);
+  await until(() => reasons.length > 0, WAIT_MS);
   expect([reasons[0], replies]).toEqual(['it sent a request with too long an id', 0]);
-});
+}, 60_000);
