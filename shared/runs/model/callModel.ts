@@ -87,7 +87,7 @@ export async function completeWithFallbacks(
       hasShown = true;
       show(text);
     };
-  // Readers can't take back reasoning that they have received either.
+  // No event of a stream takes back what readers have received.
   const listeners = onDelta && {
     onDelta: noteShown(onDelta),
     ...(onReasoning && { onReasoning: noteShown(onReasoning) }),
