@@ -84,7 +84,7 @@ const EVENT_STREAM = /^\s*text\/event-stream\s*(;|$)/i;
 function isParsedAsStream({ ok, status, headers }: Response, { method, body }: RequestInit) {
   if (!ok || method !== 'POST') return ok && method === 'GET';
   if (status === 202 || !EVENT_STREAM.test(headers.get('content-type') ?? '')) return false;
-  const message = JSON.parse(String(body)) as object;
+  const message = JSON.parse(body as string) as object;
   return 'method' in message && 'id' in message;
 }
 

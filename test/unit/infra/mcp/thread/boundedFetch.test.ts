@@ -89,7 +89,8 @@ test.each([
   ['POST', 202, 'text/event-stream', REQUEST, 'too long'],
   ['POST', 500, 'text/event-stream', REQUEST, 'too long'],
   ['GET', 500, 'text/event-stream', undefined, 'too long'],
-] as const)('a %s answered with %i %s %j', async (method, status, type, message, reason) => {
+] as const)('a %s answered with %i %s %j', async (...args) => {
+  const [method, status, type, message, reason] = args;
   const url = await serve(1, (response) => {
     response.writeHead(status, { 'content-type': type });
     response.end(`data: ${'x'.repeat(1.5 * MIB)}\n\n`.repeat(3));

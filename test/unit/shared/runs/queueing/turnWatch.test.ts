@@ -197,7 +197,11 @@ describe('before the end of a turn is recorded', () => {
   function runWith(watch: TurnWatch, stopped: Promise<void>) {
     const steps: unknown[] = [];
     watch.subscribe({
-      ...{ session_id: SESSION, turn: 1, revision: 1, by: 'run', onEnd: () => undefined },
+      session_id: SESSION,
+      turn: 1,
+      revision: 1,
+      by: 'run',
+      onEnd: () => undefined,
       async onStop(ending) {
         steps.push('stops');
         void ending.then((end) => steps.push(end));
