@@ -13,7 +13,8 @@ const MARK = '… (cut off)';
  * surrogate pairs and NUL, which can't be stored, become U+FFFD.
  */
 export function truncate(text: string, bytes: number): string {
-  const encoded = Buffer.from(text.replaceAll('\0', '\uFFFD'));
+  // Each character takes a byte at least. Replacing those of a long text would take long.
+  const encoded = Buffer.from(text.slice(0, bytes + 1).replaceAll('\0', '\uFFFD'));
   if (encoded.length <= bytes) return encoded.toString();
   let end = bytes - Buffer.byteLength(MARK);
   // Don't cut within a character: its continuation bytes begin with the bits 10.

@@ -99,8 +99,9 @@ export async function reserveCancellation(
 }
 
 /**
- * Cancels the open turn of a session, in whichever process it runs. The end of the turn is recorded
- * immediately, so that its run can't record anything after it, and the run is interrupted. For a
+ * Cancels the open turn of a session, in whichever process it runs. A run of this
+ * process is interrupted and records its ended tool calls first; after the end, no run can record
+ * anything. For a
  * turn that has already ended, the recorded end is returned. Errors: `session_not_found`,
  * `turn_not_found`, `session_erased`, `origin_erased` for a turn shared by a fork, `session_busy`
  * under constant writes to the session, `stream_damaged`, `release_too_old`, `key_missing`,
@@ -116,11 +117,15 @@ export async function cancelTurn(
   }: Cancellation & { claim?: Claim },
 ): Promise<CancelledTurn> {
   await requireSessionOwner(context, actor.account_id, session_id);
-  const target = {
-    session_id,
-    ...(requestedTurn !== undefined && { turn: requestedTurn }),
-  };
-  const { turn, appended } = await recordCancellation(context, actor, target);
+  const { turnWatch } = context.runState;
+  const { turn, appended } = await turnWatch.endTurn(
+    { session_id, ...(requestedTurn !== undefined && { turn: requestedTurn }) },
+    (target) =>
+      recordCancellation(context, actor, {
+        session_id,
+        ...(target !== undefined && { turn: target }),
+      }),
+  );
   const ref = { session_id, turn };
   if (!appended) {
     if (claim?.isFirstAttempt === false) context.onIdempotentReplay?.();
@@ -132,7 +137,6 @@ export async function cancelTurn(
       });
     return { ...ref, status, cancelled: status === 'interrupted' && error?.code === 'cancelled' };
   }
-  const { turnWatch } = context.runState;
   turnWatch.notifyEnded(ref, 'cancelled');
   turnWatch.notifyOthers(session_id);
   await waitUntilTurnVisible(context, appended.position);

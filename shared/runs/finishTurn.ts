@@ -112,19 +112,28 @@ export async function finishTurn(
   inFlight: RunInFlight,
 ): Promise<RunResult> {
   inFlight.startTimeout(context.limits.timeoutMs);
-  const { turnWatch } = context.runState;
+  const { openTurnQueue, turnWatch } = context.runState;
   const turn = turnOf(run);
+  const stopped = Promise.withResolvers<void>();
+  let ending: Promise<unknown> | undefined;
   const unsubscribe = turnWatch.subscribe({
     ...turn,
     by: 'run',
     revision: run.head.revision,
     onEnd: (end) => inFlight.interrupt(turnEndedError(end, turn)),
+    onStop(cancellation) {
+      ending = cancellation;
+      inFlight.interrupt(turnEndedError('cancelled', turn));
+      return stopped.promise;
+    },
   });
   try {
     const calls: ModelCall[] = [];
-    const answer = await answerTurn(context, run, calls, inFlight);
+    const answer = await answerTurn(context, run, calls, inFlight).finally(stopped.resolve);
     return await completeTurn(context, run, calls, answer);
   } finally {
+    // The client, and the next run of the session, then find the recorded end.
+    await ending?.catch(() => openTurnQueue.add(turn.session_id, run.head.revision + 1));
     unsubscribe();
     turnWatch.notifyEnded(turn, 'ended');
   }

@@ -30,6 +30,7 @@ export function createMessageMeter(
   let isInString = false;
   let isEscaped = false;
   let isEmptyLine = false;
+  let isAfterReturn = false;
 
   function check(): void {
     if (bytes > messageBytes) inflow.exceed('it sent a message that is too long');
@@ -37,9 +38,10 @@ export function createMessageMeter(
   }
 
   function endLine(): void {
-    // JSON has no line feed within a string.
+    // JSON has no line end within a string.
     isInString = false;
     isEscaped = false;
+    lines += 1;
     if (isStream && isEmptyLine) {
       check();
       bytes = 0;
@@ -61,14 +63,29 @@ export function createMessageMeter(
   return (chunk) => {
     for (const byte of chunk) {
       bytes += 1;
-      if (byte === LINE_FEED || byte === CARRIAGE_RETURN) lines += 1;
-      if (byte === LINE_FEED) endLine();
-      else if (byte !== CARRIAGE_RETURN) count(byte);
+      // A line of a stream may end with a carriage return, a line feed, or both.
+      if (byte === CARRIAGE_RETURN || (byte === LINE_FEED && !isAfterReturn)) endLine();
+      else if (byte !== LINE_FEED) count(byte);
+      isAfterReturn = byte === CARRIAGE_RETURN;
     }
     check();
     if (!inflow.bytes(chunk.length)) return undefined;
     return bytes + (isStream ? lines * LINE_BYTES : 0);
   };
+}
+
+/** The library compares media types in lower case. */
+const EVENT_STREAM = /^\s*text\/event-stream\s*(;|$)/i;
+
+/**
+ * True for a response that the library parses as a stream: it takes any body of a GET for one, and
+ * keeps the whole text of others, such as refusals and responses to notifications.
+ */
+function isParsedAsStream({ ok, status, headers }: Response, { method, body }: RequestInit) {
+  if (!ok || method !== 'POST') return ok && method === 'GET';
+  if (status === 202 || !EVENT_STREAM.test(headers.get('content-type') ?? '')) return false;
+  const message = JSON.parse(body as string) as object;
+  return 'method' in message && 'id' in message;
 }
 
 /**
@@ -78,14 +95,13 @@ export function createMessageMeter(
 function bounded(
   response: Response,
   inflow: Inflow,
-  { signal, onEnd }: { signal: AbortSignal; onEnd: () => void },
+  { signal, isStream, onEnd }: { signal: AbortSignal; isStream: boolean; onEnd: () => void },
 ): Response {
   const { body, status, statusText, headers } = response;
   if (!body) {
     onEnd();
     return response;
   }
-  const isStream = headers.get('content-type')?.startsWith('text/event-stream') ?? false;
   const held = inflow.holdUnfinished();
   const measure = createMessageMeter(isStream, inflow);
   const wholeLines = isStream ? createLineBuffer() : (chunk: Uint8Array) => chunk;
@@ -122,7 +138,9 @@ export function createBoundedFetch(postMs: number, inflow: Inflow): FetchLike {
     if (!inflow.message()) throw new Error('the server sends too much');
     if (init.method !== 'POST') {
       const signal = init.signal ?? new AbortController().signal;
-      return bounded(await limitedFetch(url, init), inflow, { signal, onEnd: () => undefined });
+      const response = await limitedFetch(url, init);
+      const isStream = isParsedAsStream(response, init);
+      return bounded(response, inflow, { signal, isStream, onEnd: () => undefined });
     }
     const limit = new AbortController();
     const leave = (): void => limit.abort(init.signal?.reason);
@@ -137,7 +155,8 @@ export function createBoundedFetch(postMs: number, inflow: Inflow): FetchLike {
       if (init.signal?.aborted) leave();
       const { signal } = limit;
       const response = await limitedFetch(url, { ...init, signal });
-      return bounded(response, inflow, { signal, onEnd: end });
+      const isStream = isParsedAsStream(response, init);
+      return bounded(response, inflow, { signal, isStream, onEnd: end });
     } catch (error) {
       end();
       throw error;

@@ -4,8 +4,10 @@ import {
   SdkErrorCode,
   StreamableHTTPClientTransport,
   type CallToolResult,
+  type JSONRPCMessage,
   type Transport,
 } from '@modelcontextprotocol/client';
+import { KIB, MIB } from '../../../shared/lib/units.ts';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { McpServer } from '../server.ts';
@@ -37,6 +39,11 @@ const LAST_WORDS_MS = 5_000;
 const PAGES = 8;
 /** Change notices within a second are handled together. */
 const CHANGES_MS = 1_000;
+/** The longest id of a server's request, which its reply repeats. */
+const ID_CHARS = KIB;
+/** Memory of the replies that a server has not answered, each of which is an HTTP request. */
+const REPLIES_BYTES = MIB;
+const REPLY_BYTES = 4 * KIB;
 
 function transportOf(
   { transport, callMs }: McpServer,
@@ -49,6 +56,24 @@ function transportOf(
     requestInit: { headers: { ...headers } },
     fetch: createBoundedFetch(longest, inflow),
   });
+}
+
+type Send = Transport['send'];
+
+/** Sends messages. A server that lets too many replies wait is disconnected. */
+function limitReplies(send: Send, inflow: Inflow): Send {
+  let pendingBytes = 0;
+  return async (message, options) => {
+    if ('method' in message) return send(message, options);
+    const bytes = REPLY_BYTES + Buffer.byteLength(JSON.stringify(message));
+    pendingBytes += bytes;
+    try {
+      if (pendingBytes > REPLIES_BYTES) inflow.exceed('it does not answer replies to its requests');
+      else await send(message, options);
+    } finally {
+      pendingBytes -= bytes;
+    }
+  };
 }
 
 /**
@@ -69,11 +94,15 @@ export function createMcpClient(
   });
   const transport = transportOf(server, inflow);
   const repairs = createMessageRepair();
-  const send = transport.send.bind(transport);
+  const send = limitReplies(transport.send.bind(transport), inflow);
   Object.assign(transport, {
     // The library calls a listener that is set before it connects first.
-    onmessage: repairs.repair,
-    send: (...[message, options]: Parameters<Transport['send']>) => {
+    onmessage(message: JSONRPCMessage) {
+      if ('method' in message && 'id' in message && String(message.id).length > ID_CHARS)
+        inflow.exceed('it sent a request with too long an id');
+      repairs.repair(message);
+    },
+    send: (...[message, options]: Parameters<Send>) => {
       [message].flat().forEach(repairs.noteSent);
       return send(message, options);
     },

@@ -1,4 +1,5 @@
 const LINE_FEED = 10;
+const CARRIAGE_RETURN = 13;
 
 /** The beginning of a line, in one piece of memory however small the chunks are. */
 function createPartialLine() {
@@ -57,13 +58,13 @@ export function createLineSplitter(maxBytes: number, onTooLong: () => void) {
 }
 
 /**
- * Passes on whole lines. The parser of event streams searches an incomplete line anew with each
+ * Passes on whole lines of an event stream, which end with line feeds or carriage returns. The parser of event streams searches an incomplete line anew with each
  * chunk, and a server may send single bytes.
  */
 export function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefined {
   const partial = createPartialLine();
   return (chunk) => {
-    const end = chunk.lastIndexOf(LINE_FEED) + 1;
+    const end = Math.max(chunk.lastIndexOf(LINE_FEED), chunk.lastIndexOf(CARRIAGE_RETURN)) + 1;
     if (end === 0) {
       partial.add(chunk);
       return undefined;

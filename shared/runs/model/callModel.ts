@@ -34,7 +34,7 @@ export interface FallbackCall {
   held: HeldAnswers;
   /** Receives the text of the answer as it arrives. */
   onDelta?: ((text: string) => void) | undefined;
-  /** With `onDelta`: receives the reasoning as it arrives, which does not count as shown. */
+  /** With `onDelta`: receives the reasoning as it arrives. */
   onReasoning?: ((text: string) => void) | undefined;
 }
 
@@ -81,14 +81,19 @@ export async function completeWithFallbacks(
   signal: AbortSignal,
 ): Promise<Completion> {
   let hasShown = false;
-  const show =
-    onDelta &&
-    ((text: string): void => {
+  const noteShown =
+    (show: (text: string) => void) =>
+    (text: string): void => {
       hasShown = true;
-      onDelta(text);
-    });
+      show(text);
+    };
+  // No event of a stream takes back what readers have received.
+  const listeners = onDelta && {
+    onDelta: noteShown(onDelta),
+    ...(onReasoning && { onReasoning: noteShown(onReasoning) }),
+  };
   const { account_id } = actor;
-  const caller = { account_id, hold: held.hold, ...(show && { onDelta: show, onReasoning }) };
+  const caller = { account_id, hold: held.hold, ...listeners };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
     const wanted = fallback ? fallbackRequest(fallback, request) : request;
     const corrected = await correctInSlices(wanted, account_id);

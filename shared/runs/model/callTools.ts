@@ -73,7 +73,8 @@ interface PendingCall {
 /**
  * Makes the tool calls of an answer concurrently, and records them in the model's order. Calls that
  * have ended meanwhile are recorded together: the read models rewrite the row of the turn, with all of its
- * texts, after each append. Ended calls are always recorded. Calls still pending at an interruption are
+ * texts, after each append. At an interruption, ended calls are recorded, unless another process has
+ * recorded the end of the turn before. Calls still pending then are
  * abandoned.
  */
 export async function callTools(

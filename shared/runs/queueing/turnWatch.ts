@@ -3,6 +3,7 @@ import { LIMITS } from '../../limits.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
 import type { Interruption } from '../../sessions/turns/projection.ts';
 import {
   interruptedTurn,
@@ -128,6 +129,8 @@ const RUN_POLL_MS = 600;
 const SIGNALLED_RUN_POLL_MS = 3_000;
 /** The end of a turn and of its session are two events, and a run may record a few more. */
 const NEWS_PAGE = 8;
+/** Time that a cancellation gives a run to record its ended tool calls. */
+const STOP_MS = 2_000;
 
 export interface TurnRef {
   session_id: string;
@@ -141,6 +144,11 @@ export interface WatchedTurn extends TurnRef {
   revision: number;
   /** Called once, unless unsubscribed before. */
   onEnd: (end: TurnEndKind) => void;
+  /**
+   * Stops a run before `ending` records the end of its turn. Resolves when the run has recorded its
+   * ended tool calls. Never rejects.
+   */
+  onStop?: (ending: Promise<unknown>) => Promise<void>;
 }
 
 /**
@@ -150,6 +158,14 @@ export interface WatchedTurn extends TurnRef {
 export interface TurnWatch {
   /** Returns a function that unsubscribes. */
   subscribe(turn: WatchedTurn): () => void;
+  /**
+   * Records the end of a turn, or of the open one, with `recordEnd`. A run of this process is stopped
+   * before, because it can't record the tool calls that have ended after the end of its turn.
+   */
+  endTurn<Ended>(
+    turn: Pick<TurnRef, 'session_id'> & Partial<TurnRef>,
+    recordEnd: (turn: number | undefined) => Promise<Ended>,
+  ): Promise<Ended>;
   /** Reports an end that occurred in this process. */
   notifyEnded(turn: TurnRef, end: TurnEndKind): void;
   /** Signals other processes, if any, that a turn of the session has ended. */
@@ -279,6 +295,16 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
       // The turn may have ended between the client's last read and now.
       if (by === 'client') void poll(entry);
       return () => leave(entry, watched);
+    },
+    async endTurn({ session_id, turn }, recordEnd) {
+      const runs = [...(entries.get(session_id)?.turns ?? [])];
+      const run = runs.find(({ onStop, ...open }) => onStop && open.turn === (turn ?? open.turn));
+      if (!run?.onStop) return recordEnd(turn);
+      const { promise: stopped, resolve } = Promise.withResolvers<void>();
+      const ending = stopped.then(() => recordEnd(run.turn));
+      await resolvesWithin(run.onStop(ending), STOP_MS);
+      resolve();
+      return ending;
     },
     notifyEnded({ session_id, turn }, kind) {
       const entry = entries.get(session_id);

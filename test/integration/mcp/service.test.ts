@@ -1,5 +1,5 @@
 /** Agents with the tools of MCP servers, over HTTP. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
@@ -16,6 +16,8 @@ const call = (name: string, what: string, id = name) => ({
   name,
   arguments: JSON.stringify({ what }),
 });
+
+const clockCall = (id: string) => ({ id, name: 'clock', arguments: '{}' });
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'mcp-service-'));
@@ -34,18 +36,20 @@ beforeAll(async () => {
         },
         gone: { command, args: [HOSTILE, 'never-starts'] },
         partly: { command, args: [HOSTILE, 'malformed'] },
+        noted: { command, args: [HOSTILE, 'plain', join(folder, 'noted')] },
       },
     }),
   );
   service = await startTestService(
-    (request, index) =>
-      request.messages.at(-1)?.role === 'tool'
-        ? { text: `done ${index}` }
-        : {
-            tool_calls: ['', 'fail', 'environment'].map((what, number) =>
-              call('files__act', what, `c${number}`),
-            ),
-          },
+    ({ messages }, index) => {
+      const { role, content } = messages.at(-1)!;
+      if (role === 'tool') return { text: `done ${index}` };
+      const tool_calls =
+        content === 'hang'
+          ? [call('noted__act', 'hang'), ...['c1', 'c2', 'c3'].map((id) => clockCall(id))]
+          : ['', 'fail', 'environment'].map((what, n) => call('files__act', what, `c${n}`));
+      return { tool_calls };
+    },
     { TOOLS_FILE: file },
   );
   await eventually(
@@ -68,6 +72,8 @@ test('the tools of a server are listed, and health tells of servers that are awa
     'mcp:gone',
     'mcp:partly',
     'mcp:partly/act',
+    'mcp:noted',
+    'mcp:noted/act',
   ]);
   const ready = await service.get('/health/ready');
   expect([ready.status, ready.body.data.status]).toEqual([200, 'degraded']);
@@ -86,6 +92,7 @@ test('the tools of a server are listed, and health tells of servers that are awa
         '"odd" is not offered: its inputSchema is not valid',
       ],
     },
+    { name: 'noted', state: 'up', tools: 1 },
   ]);
 });
 
@@ -119,6 +126,35 @@ test('a run calls them, and records what was offered and what came of it', async
     (tool: { function: { name: string } }) => tool.function.name,
   );
   expect(offered).toEqual(['clock', 'files__act']);
+});
+
+test('calls that have ended are recorded before a cancellation, also after one that has not', async () => {
+  const agent_id = await service.createAgent({ tool: 'clock,mcp:noted' });
+  const started = await service.post(
+    `/v1/agents/${agent_id}/run`,
+    { input: 'hang' },
+    { prefer: 'respond-async' },
+  );
+  const { session_id } = started.body.data;
+  // The other calls end at once.
+  await eventually(
+    () => readFile(join(folder, 'noted'), 'utf8').catch(() => ''),
+    (calls) => calls === 'called\n',
+  );
+  const cancelled = await service.post(`/v1/sessions/${session_id}/cancel`, '');
+  expect(cancelled.body.data).toMatchObject({ status: 'interrupted', cancelled: true });
+  const { body } = await service.get(`/v1/sessions/${session_id}/events`);
+  expect(
+    body.data.map(({ type, data }: { type: string; data: { call_id?: { text: string } } }) => [
+      type,
+      data.call_id?.text,
+    ]),
+  ).toEqual([
+    ['session.started.v1', undefined],
+    ['session.turn_started.v1', undefined],
+    ...['c1', 'c2', 'c3'].map((id) => ['session.tool_called.v1', id]),
+    ['session.turn_interrupted.v1', undefined],
+  ]);
 });
 
 test.each([

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { createBuiltIns } from '../../../../infra/tools/builtIns.ts';
 import { createToolbox, truncate } from '../../../../infra/tools/toolbox.ts';
+import { MIB } from '../../../../shared/lib/units.ts';
 
 const now = Date.UTC(2026, 10, 20, 9, 30, 0, 123);
 const toolbox = createToolbox(
@@ -157,5 +158,17 @@ describe('a long result', () => {
 
   test('can be stored', () => {
     expect(truncate('a\0\uD800b', 64)).toBe('a\uFFFD\uFFFDb');
+  });
+
+  test('are cut before they are changed', () => {
+    const text = '\0'.repeat(16 * MIB);
+    const before = process.cpuUsage();
+    expect(truncate(text, 64)).toBe(`${'\uFFFD'.repeat(17)}… (cut off)`);
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(100);
+  });
+
+  test('are cut between characters of two halves, too', () => {
+    expect(truncate('😀'.repeat(40), 64)).toBe(`${'😀'.repeat(12)}… (cut off)`);
+    expect(truncate(`a${'😀'.repeat(40)}`, 64)).toBe(`a${'😀'.repeat(12)}… (cut off)`);
   });
 });

@@ -75,3 +75,32 @@ test('an answer waits no longer than its call may take', async () => {
   const next = await serve(4, answerSlowly(3 * MIB));
   expect((await sizesOf(next, [4])).sizes).toEqual(all(4, 3 * MIB));
 });
+
+const REQUEST = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
+const REPLY = { jsonrpc: '2.0', id: 1, result: {} };
+
+test.each([
+  ['POST', 200, 'text/event-stream', REQUEST, undefined],
+  ['POST', 200, 'Text/Event-Stream; charset=utf-8', REQUEST, undefined],
+  ['GET', 200, 'application/json', undefined, undefined],
+  // The library keeps the whole text of these.
+  ['POST', 200, 'text/event-streams', REQUEST, 'too long'],
+  ['POST', 200, 'text/event-stream', REPLY, 'too long'],
+  ['POST', 202, 'text/event-stream', REQUEST, 'too long'],
+  ['POST', 500, 'text/event-stream', REQUEST, 'too long'],
+  ['GET', 500, 'text/event-stream', undefined, 'too long'],
+] as const)('a %s answered with %i %s %j', async (...args) => {
+  const [method, status, type, message, reason] = args;
+  const url = await serve(1, (response) => {
+    response.writeHead(status, { 'content-type': type });
+    response.end(`data: ${'x'.repeat(1.5 * MIB)}\n\n`.repeat(3));
+  });
+  const reasons: string[] = [];
+  const fetch = createBoundedFetch(
+    5_000,
+    createInflow((text) => reasons.push(text)),
+  );
+  const response = await fetch(url, { method, ...(message && { body: JSON.stringify(message) }) });
+  await response.text().catch(() => undefined);
+  expect(reasons).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
+});

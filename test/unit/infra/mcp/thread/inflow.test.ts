@@ -82,6 +82,7 @@ test('the beginning of a line is kept without its chunks, which take more memory
   chunk.write('xyz');
   expect([read, String(wholeLines(Buffer.from('d\ne')))]).toEqual([[], 'abcd\n']);
   expect([...split(Buffer.from('d\ne'))].map(String)).toEqual(['abcd']);
+  expect(String(wholeLines(Buffer.from('f\rg')))).toBe('ef\r');
 });
 
 test('lines of a message take more memory than their characters', () => {
@@ -106,7 +107,6 @@ describe('the body of a response', () => {
   test('is measured message by message where it is a stream', () => {
     expect(reasonFor(true, Array(4).fill(`data: ${third}\n\n`))).toBeUndefined();
     expect(reasonFor(false, Array(4).fill(`${third}\n\n`))).toContain('too long');
-    expect(reasonFor(true, Array(4).fill(`data: ${third}\r\n`))).toContain('too long');
     expect(reasonFor(true, Array(2).fill(values(0.6 * messageValues)))).toBeUndefined();
   });
 
@@ -114,6 +114,16 @@ describe('the body of a response', () => {
     expect(reasonFor(false, [values(messageValues)])).toContain('too many values');
     expect(reasonFor(false, [`{"a":"${',[{\\"'.repeat(messageValues)}"}`])).toBeUndefined();
     expect(reasonFor(true, ['x"\n', values(messageValues)])).toContain('too many values');
+  });
+
+  test.each(['\n', '\r', '\r\n'])('may end its lines with %j', (end) => {
+    const bomb = `: "${end}${values(messageValues)}`;
+    expect(reasonFor(true, [bomb])).toContain('too many values');
+    expect(reasonFor(true, [bomb.slice(0, 4), bomb.slice(4)])).toContain('too many values');
+    expect(reasonFor(true, Array(4).fill(`data: ${third}${end}${end}`))).toBeUndefined();
+    expect(reasonFor(true, Array(4).fill(`data: ${third}${end}`))).toContain('too long');
+    const flood = `data: {}${end}${end}`.repeat(2 * messagesPerSecond * burstSeconds);
+    expect(reasonFor(true, [flood])).toBe('it sends too many messages');
   });
 
   test('is a flood where it has many messages', () => {

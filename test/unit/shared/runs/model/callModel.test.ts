@@ -5,7 +5,7 @@ import type { RunContext } from '../../../../../shared/runs/context.ts';
 import type { RunRequest } from '../../../../../shared/runs/runRequest.ts';
 import type { ModelCall } from '../../../../../shared/sessions/turns/promptParts.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
-import { NoRoomForAnswer } from '../../../../../shared/ports/chatModel.ts';
+import { NoRoomForAnswer, type ModelCaller } from '../../../../../shared/ports/chatModel.ts';
 
 const overloaded = new TurnlogError('model_overloaded', 'full', { retriable: true });
 
@@ -13,8 +13,11 @@ let asked: string[];
 let failures: Record<string, unknown>;
 let count: () => Promise<number>;
 let abort: AbortController;
+/** The kind of text that models stream before they fail. */
+let streamed: 'onDelta' | 'onReasoning' | undefined;
+let shown: string[];
 beforeEach(() => {
-  asked = [];
+  [asked, shown, streamed] = [[], [], undefined];
   failures = {};
   count = async () => 10;
   abort = new AbortController();
@@ -32,8 +35,9 @@ function ask(calls: Partial<ModelCall>[] = []) {
     catalogue: {
       models: {
         find: (id: string) => MODELS[id],
-        complete: async (id: string) => {
+        complete: async (id: string, _: object, __: AbortSignal, caller: ModelCaller) => {
           asked.push(id);
+          if (streamed) caller[streamed]?.(`of ${id}`);
           if (id in failures) throw failures[id];
           return { content: 'Hi' };
         },
@@ -51,7 +55,14 @@ function ask(calls: Partial<ModelCall>[] = []) {
   };
   return completeWithFallbacks(
     context,
-    { run: of, request, calls: calls as ModelCall[], held: createHeldAnswers() },
+    {
+      run: of,
+      request,
+      calls: calls as ModelCall[],
+      held: createHeldAnswers(),
+      onDelta: (text) => shown.push(text),
+      onReasoning: (text) => shown.push(text),
+    },
     abort.signal,
   );
 }
@@ -97,6 +108,16 @@ describe('a model that fails', () => {
     await expect(ask([{}])).rejects.toBe(overloaded);
     expect(asked).toEqual(['first']);
   });
+
+  test.each(['onDelta', 'onReasoning'] as const)(
+    'is not replaced after it has shown text to %s',
+    async (kind) => {
+      streamed = kind;
+      failures = { first: overloaded };
+      await expect(ask()).rejects.toBe(overloaded);
+      expect([asked, shown]).toEqual([['first'], ['of first']]);
+    },
+  );
 
   test('leaves the rest of a turn to the fallback that began it', async () => {
     const fallback = { model: 'wide', upstream_model: 'w' };

@@ -191,3 +191,65 @@ describe('a watched turn', () => {
     expect(told).toEqual([SESSION]);
   });
 });
+
+describe('before the end of a turn is recorded', () => {
+  /** Watches the run of turn 1, which is stopped when `stopped` resolves. */
+  function runWith(watch: TurnWatch, stopped: Promise<void>) {
+    const steps: unknown[] = [];
+    watch.subscribe({
+      session_id: SESSION,
+      turn: 1,
+      revision: 1,
+      by: 'run',
+      onEnd: () => undefined,
+      async onStop(ending) {
+        steps.push('stops');
+        void ending.then((end) => steps.push(end));
+        await stopped;
+        steps.push('stopped');
+      },
+    });
+    const recordEnd = async (turn?: number): Promise<string> => {
+      steps.push(`records the end of ${turn}`);
+      return 'ended';
+    };
+    return { steps, recordEnd };
+  }
+
+  test.each([undefined, 1])('its run is stopped, and then hears of it (turn %s)', async (turn) => {
+    const watch = open();
+    const { steps, recordEnd } = runWith(
+      watch,
+      settled().then(() => undefined),
+    );
+    const target = { session_id: SESSION, ...(turn !== undefined && { turn }) };
+    expect(await watch.endTurn(target, recordEnd)).toBe('ended');
+    expect(steps).toEqual(['stops', 'stopped', 'records the end of 1', 'ended']);
+  });
+
+  test('no other run is stopped, and none of another process is waited for', async () => {
+    const watch = open();
+    const { steps, recordEnd } = runWith(watch, Promise.resolve());
+    await watch.endTurn({ session_id: SESSION, turn: 2 }, recordEnd);
+    await watch.endTurn({ session_id: 'session_2' }, recordEnd);
+    expect(steps).toEqual(['records the end of 2', 'records the end of undefined']);
+  });
+
+  test('its run is not waited for longer than some seconds', async () => {
+    const watch = open();
+    const { steps, recordEnd } = runWith(watch, new Promise(() => undefined));
+    await watch.endTurn({ session_id: SESSION }, recordEnd);
+    expect(steps).toEqual(['stops', 'records the end of 1', 'ended']);
+  });
+
+  test('and can’t be, its run hears of the error', async () => {
+    const watch = open();
+    let ending: Promise<unknown> | undefined;
+    const onStop = async (passed: Promise<unknown>): Promise<void> => void (ending = passed);
+    const run = { session_id: SESSION, turn: 1, revision: 1, by: 'run' } as const;
+    watch.subscribe({ ...run, onEnd: () => undefined, onStop });
+    const error = new Error('away');
+    await expect(watch.endTurn(run, () => Promise.reject(error))).rejects.toBe(error);
+    await expect(ending).rejects.toBe(error);
+  });
+});
