@@ -168,8 +168,7 @@ export function sendAttempt(
           isStream && onDelta
             ? createStreamedAnswerReader({ onText: onDelta, onReasoning }, memory)
             : createWholeBodyReader(status, declaredBytes, memory);
-        const paced = isStream ? account_id : undefined;
-        body = createPacedBody({ reader, account_id: paced, flow, done: receive });
+        body = createPacedBody({ reader, account_id, isStream, flow, done: receive });
         if (isSuccess(status) && isEncoded(headers))
           stop(unusableAnswerError('is compressed, which was not asked for'));
         else if (declaredBytes > reader.mostBytes) stop(answerTooLongError());

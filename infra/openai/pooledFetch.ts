@@ -1,4 +1,5 @@
 import type { ModelCaller } from '../../shared/ports/chatModel.ts';
+import { isNestedDeeper } from './answers/providerFields.ts';
 import { isSuccess } from './answers/responseReaders.ts';
 import {
   sendAttempt,
@@ -26,6 +27,21 @@ type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Resp
 /** The members of a Response that the `openai` package reads for an answer that is not streamed. */
 type BufferedResponse = Pick<Response, 'ok' | 'status' | 'url' | 'headers' | 'body' | 'text'>;
 
+/** Nesting levels of an error that the library writes as JSON again, and the log and request forms read. */
+const ERROR_DEPTH = 64;
+
+/**
+ * The text of an error response; empty if it is nested too deeply. The library would exceed the stack and
+ * throw that instead of the error with the status, which tells whether to try again.
+ */
+function readableError(text: string): string {
+  try {
+    return isNestedDeeper(JSON.parse(text), ERROR_DEPTH) ? '' : text;
+  } catch {
+    return text;
+  }
+}
+
 function bufferedResponse({
   url,
   status,
@@ -34,7 +50,7 @@ function bufferedResponse({
 }: Pick<ProviderReply, 'status' | 'body'> & { url: string; headers: Headers }): Response {
   const text = async (): Promise<string> => {
     if (body instanceof Error) throw body;
-    return body;
+    return isSuccess(status) ? body : readableError(body);
   };
   const response: BufferedResponse = {
     ok: isSuccess(status),

@@ -121,8 +121,8 @@ function configuredForm(quirks: ProviderQuirks): ModelForm {
 }
 
 /** The text of an error response, which may be of any shape. */
-const textOf = ({ param, code, message, error }: APIError): string =>
-  [param, code, message, JSON.stringify(error)].join(' ').replaceAll(ERROR_TYPES, '');
+const textOf = ({ message, error }: APIError): string =>
+  `${message} ${JSON.stringify(error)}`.replaceAll(ERROR_TYPES, '');
 
 /** The parts of a form that change this request. */
 function effectiveForm(form: ModelForm, request: ChatRequest): RequestForm | undefined {

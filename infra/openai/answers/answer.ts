@@ -113,7 +113,8 @@ function tokens(body: unknown): Tokens | undefined {
   if (!reportsUsage()(body)) return undefined;
   const { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total } = body.usage;
   if (prompt === 0 && completion === 0) return undefined;
-  return { prompt, completion, total: total ?? prompt + completion };
+  // A total beyond both is that of a server that counts reasoning apart. Budgets are compared with it.
+  return { prompt, completion, total: Math.max(total ?? 0, prompt + completion) };
 }
 
 /** Why an answer has no text, by finish reason. */

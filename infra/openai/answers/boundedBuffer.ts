@@ -21,7 +21,7 @@ export interface HoldableMemory extends AnswerMemory {
 }
 
 /** Collects a body as it arrives. */
-interface BoundedBuffer {
+export interface BoundedBuffer {
   /** Keeps as much of the chunk as fits. Returns false when the chunk exceeds the limit. */
   add(chunk: Buffer): boolean;
   isFull(): boolean;

@@ -3,6 +3,8 @@ import { unusableAnswerError, type AnswerOrError, type ResponseReader } from './
 
 /** The bytes that one step reads. */
 const STEP_BYTES = 8_192;
+/** What a chunk counts at least: a provider may send one byte in each. */
+const CHUNK_BYTES = 64;
 /**
  * From this many bytes on, the provider has to wait until all of them are read. That is what a
  * socket buffers: pausing more often would copy that buffer again and again.
@@ -26,12 +28,16 @@ export interface PacedBody {
 
 interface PacedBodyOptions {
   reader: ResponseReader;
-  /** The steps of an account take turns with those of others. Without it, nothing waits. */
-  account_id: string | undefined;
+  /** Its steps take turns with those of other accounts. */
+  account_id: string;
+  /** Another body is read as it arrives, until too many small chunks of it have arrived. */
+  isStream: boolean;
   flow: FlowControl;
   /** Called with the result, once, unless the body is cancelled. */
   done: (result: AnswerOrError) => void;
 }
+
+const costOf = ({ length }: Buffer): number => Math.max(length, CHUNK_BYTES);
 
 function runAtOnce(step: Step): void {
   while (step());
@@ -41,10 +47,18 @@ function runAtOnce(step: Step): void {
  * Reads a body in short steps. A provider can send hundreds of thousands of tiny events a second:
  * unread data stays in its connection, except for 64 KiB.
  */
-export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOptions): PacedBody {
+export function createPacedBody({
+  reader,
+  account_id,
+  isStream,
+  flow,
+  done,
+}: PacedBodyOptions): PacedBody {
   const waiting: Buffer[] = [];
-  const stepBytes = account_id === undefined ? Infinity : STEP_BYTES;
+  let isPaced = isStream;
   let waitingBytes = 0;
+  /** What small chunks have counted beyond their bytes. */
+  let addedBytes = 0;
   let isScheduled = false;
   let atEnd: (() => AnswerOrError) | undefined;
   let isOver = false;
@@ -62,15 +76,20 @@ export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOpt
     cancel();
   }
 
+  function putBack(rest: Buffer): void {
+    waiting.unshift(rest);
+    waitingBytes += costOf(rest);
+  }
+
   function readSome(): AnswerOrError | undefined {
     let result: AnswerOrError | undefined;
-    for (let left = stepBytes; left > 0 && result === undefined && waiting.length > 0;) {
-      const [chunk] = waiting as [Buffer];
+    let left = isPaced ? STEP_BYTES : Infinity;
+    while (left > 0 && result === undefined && waiting.length > 0) {
+      const chunk = waiting.shift()!;
       const piece = chunk.subarray(0, left);
-      if (piece.length === chunk.length) waiting.shift();
-      else waiting[0] = chunk.subarray(left);
-      left -= piece.length;
-      waitingBytes -= piece.length;
+      waitingBytes -= costOf(chunk);
+      if (piece.length < chunk.length) putBack(chunk.subarray(left));
+      left -= costOf(piece);
       result = reader.add(piece);
     }
     return result;
@@ -97,15 +116,17 @@ export function createPacedBody({ reader, account_id, flow, done }: PacedBodyOpt
   function schedule(): void {
     if (isScheduled) return;
     isScheduled = true;
-    if (account_id === undefined) runAtOnce(step);
-    else runPaced(account_id, step);
+    if (isPaced) runPaced(account_id, step);
+    else runAtOnce(step);
   }
 
   return {
     add(chunk) {
       if (isOver) return;
       waiting.push(chunk);
-      waitingBytes += chunk.length;
+      waitingBytes += costOf(chunk);
+      addedBytes += costOf(chunk) - chunk.length;
+      isPaced ||= addedBytes >= PAUSE_BYTES;
       schedule();
       if (waitingBytes >= PAUSE_BYTES) flow.pause();
     },

@@ -31,7 +31,8 @@ export function extraFieldsOf(call: SentCall): ToolCallExtra | undefined {
 /** NUL and lone surrogates, as JSON.stringify writes them. */
 const UNSTORABLE = /\\u(?:0000|d[89a-f])/;
 
-const isNestedDeeper = (value: unknown, levels: number): boolean =>
+/** True if a parsed JSON value has members on more than so many levels. */
+export const isNestedDeeper = (value: unknown, levels: number): boolean =>
   typeof value === 'object' &&
   value !== null &&
   (levels === 0 || Object.values(value).some((member) => isNestedDeeper(member, levels - 1)));

@@ -1,4 +1,4 @@
-import { createBoundedBuffer, type AnswerMemory } from './boundedBuffer.ts';
+import { createBoundedBuffer, type AnswerMemory, type BoundedBuffer } from './boundedBuffer.ts';
 
 const LF = 0x0a;
 const CR = 0x0d;
@@ -8,11 +8,13 @@ const DATA = 'data:';
 interface SseParser {
   /**
    * Calls `onData` with the data of each complete event until it returns `stop`. Returns `full` if
-   * a line exceeds its limit, and `no_room` if all answers together exceed theirs.
+   * a line or an event exceeds its limit, and `no_room` if all answers together exceed theirs.
    */
-  add(chunk: Buffer, onData: (data: string) => 'on' | 'stop'): 'ok' | 'full' | 'no_room';
+  add(chunk: Buffer, onData: (data: string) => 'on' | 'stop'): Status;
   release(): void;
 }
+
+type Status = 'ok' | 'full' | 'no_room';
 
 /** Where the first line of a chunk ends, which has the end of at least one line. */
 function endOfFirstLine(chunk: Buffer): number {
@@ -21,41 +23,59 @@ function endOfFirstLine(chunk: Buffer): number {
   return cr === -1 ? lf : cr;
 }
 
+function addTo(buffer: BoundedBuffer, bytes: Buffer): Status {
+  if (buffer.add(bytes)) return 'ok';
+  return buffer.isFull() ? 'full' : 'no_room';
+}
+
 /** The lines of a text that ends with the end of a line. */
 const linesOf = (text: string): string[] =>
   text.split(text.includes('\r') ? /\r\n|[\r\n]/ : '\n').slice(0, -1);
 
 /**
  * Reads the `data` fields of events as the HTML standard defines them. Lines end with LF, CR or
- * both. Memory is bounded by one line, or by the lines of one event.
+ * both. Memory is bounded by one line and the data of one event.
  */
 export function createSseParser(lineBytes: number, memory: AnswerMemory): SseParser {
   const line = createBoundedBuffer(lineBytes, memory);
   /** True while no partial line is buffered: most lines arrive complete. */
   let isEmpty = true;
   let afterCr = false;
+  /** The data of the event in earlier chunks, each line with its end. */
+  const earlier = createBoundedBuffer(lineBytes, memory);
+  let hasEarlier = false;
+  /** The data of the event in this chunk. */
   let data: string | undefined;
 
-  /** Returns the data of the event that an empty line ends. */
-  function addLine(text: string): string | undefined {
-    if (text === '') {
-      const eventData = data;
-      data = undefined;
-      return eventData;
-    }
-    if (text.startsWith(DATA)) {
-      const value = text.slice(text[DATA.length] === ' ' ? DATA.length + 1 : DATA.length);
-      data = data === undefined ? value : `${data}\n${value}`;
-    }
-    return undefined;
+  function addData(text: string): void {
+    if (!text.startsWith(DATA)) return;
+    const value = text.slice(text[DATA.length] === ' ' ? DATA.length + 1 : DATA.length);
+    data = data === undefined ? value : `${data}\n${value}`;
+  }
+
+  /** Moves the data of an event into bytes: a string of a million lines would take 32 bytes for each. */
+  function moveData(): Status {
+    if (data === undefined) return 'ok';
+    const bytes = Buffer.from(`${data}\n`);
+    data = undefined;
+    hasEarlier = true;
+    return addTo(earlier, bytes);
+  }
+
+  /** Takes the data of an event that has ended. */
+  function takeData(): string | undefined {
+    const taken = hasEarlier ? earlier.text().slice(0, -1) : data;
+    if (hasEarlier) earlier.release();
+    hasEarlier = false;
+    data = undefined;
+    return taken;
   }
 
   /** Buffers a part of a line. */
-  function addPart(part: Buffer): 'ok' | 'full' | 'no_room' {
+  function addPart(part: Buffer): Status {
     if (part.length === 0) return 'ok';
     isEmpty = false;
-    if (line.add(part)) return 'ok';
-    return line.isFull() ? 'full' : 'no_room';
+    return addTo(line, part);
   }
 
   /** Takes the buffered part of a line. */
@@ -78,11 +98,21 @@ export function createSseParser(lineBytes: number, memory: AnswerMemory): SsePar
       // Decoding many lines at once takes a fraction of the time of decoding each.
       for (const text of linesOf(takePart() + chunk.toString('utf8', first, end + 1))) {
         if ((data?.length ?? 0) + text.length > lineBytes) return 'full';
-        const event = addLine(text);
+        if (text !== '') {
+          addData(text);
+          continue;
+        }
+        const moved = hasEarlier ? moveData() : 'ok';
+        if (moved !== 'ok') return moved;
+        const event = takeData();
         if (event !== undefined && onData(event) === 'stop') return 'ok';
       }
-      return addPart(chunk.subarray(end + 1));
+      const moved = moveData();
+      return moved === 'ok' ? addPart(chunk.subarray(end + 1)) : moved;
     },
-    release: line.release,
+    release() {
+      line.release();
+      earlier.release();
+    },
   };
 }

@@ -129,6 +129,7 @@ function joinFields(lines: string): ToolCallExtra {
  */
 function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
   const calls: Call[] = [];
+  /** As many as there can be calls, because each part may have another index. */
   const byIndex = new Map<number, Call>();
   let latest: Call | undefined;
   /** Characters of all calls, which are put together in one step at the end. */
@@ -174,7 +175,9 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
       };
       calls.push(latest);
     }
-    if (typeof part.index === 'number') byIndex.set(part.index, latest);
+    const { index } = part;
+    if (typeof index === 'number' && (byIndex.size < MOST_CALLS || byIndex.has(index)))
+      byIndex.set(index, latest);
     return latest;
   }
 

@@ -27,6 +27,11 @@ interface LiveText {
 const CHUNK_CHARS = 256;
 /** The longest part read at a time. */
 const READ_CHARS = 8_192;
+/** The most pieces that are joined before their text is copied. */
+const JOINED_PIECES = 128;
+
+/** A copy of a text. A joined one keeps 32 bytes for each of its pieces, which may be single characters. */
+const copyOf = (text: string): string => Buffer.from(text).toString();
 
 /**
  * Keeps a text in chunks, so that appending and reading cost only the length appended or read.
@@ -50,7 +55,8 @@ function createLiveText(): LiveText {
   return {
     add(piece) {
       const last = chunks.at(-1);
-      if (last && last.text.length + piece.length <= CHUNK_CHARS) last.text += piece;
+      if (last && last.text.length + piece.length <= CHUNK_CHARS)
+        last.text = copyOf(last.text + piece);
       else chunks.push({ start: length, text: piece });
       length += piece.length;
     },
@@ -222,10 +228,11 @@ export function createLiveTurns({
     let isFollowed = false;
     let bufferedChars = 0;
     /** Text that followers do not see yet, its round, and what it is. */
-    let pending: { round: number; kind: 'reasoning' | 'text'; text: string } = {
+    const pending: { round: number; kind: 'reasoning' | 'text'; text: string; pieces: number } = {
       round: 1,
       kind: 'text',
       text: '',
+      pieces: 0,
     };
     /** True while followers are being notified of text, and for a moment after that. */
     let isCoalescing = false;
@@ -266,8 +273,10 @@ export function createLiveTurns({
     const commitText = (): void => {
       if (pending.text === '') return;
       last = undefined;
-      roundOf(pending.round)[pending.kind].add(pending.text);
+      const { round, kind, text, pieces } = pending;
+      roundOf(round)[kind].add(pieces > 1 ? copyOf(text) : text);
       pending.text = '';
+      pending.pieces = 0;
     };
     /** The more followers there are, the longer text is coalesced: notifying them takes a quarter of the time. */
     const showText = (): void => {
@@ -320,7 +329,14 @@ export function createLiveTurns({
         if (!isBuffered) return;
         if (!tryBuffer(piece.length)) return dropBuffer();
         if (pending.round !== round || pending.kind !== kind) commitText();
-        pending = { round, kind, text: pending.text + piece };
+        pending.round = round;
+        pending.kind = kind;
+        pending.text += piece;
+        pending.pieces += 1;
+        if (pending.pieces === JOINED_PIECES) {
+          pending.text = copyOf(pending.text);
+          pending.pieces = 1;
+        }
         if (pending.text.length >= READ_CHARS) commitText();
         hasMore = true;
         if (!isCoalescing) showText();

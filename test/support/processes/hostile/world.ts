@@ -47,6 +47,9 @@ const MODELS = {
   repeating: { provider: 'hostile', context_window: 1_000_000 },
   wide: { provider: 'hostile', context_window: 1_000_000 },
   named: { provider: 'hostile', context_window: 1_000_000 },
+  lines: { provider: 'hostile', context_window: 1_000_000 },
+  indexes: { provider: 'hostile', context_window: 1_000_000 },
+  bytes: { provider: 'hostile', context_window: 1_000_000 },
 };
 export type ModelName = keyof typeof MODELS;
 

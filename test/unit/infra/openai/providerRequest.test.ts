@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import type { APIError } from 'openai/core/error';
 import { Agent } from 'undici';
 import { openProvider, type OpenProvider } from '../../../../infra/openai/openProvider.ts';
 import { sendRequest } from '../../../../infra/openai/providerRequest.ts';
@@ -56,4 +57,22 @@ test('a call that is cancelled does not load the library', async () => {
   const call = { caller, signal: cancelling.signal };
   await expect(sendRequest({ ...provider, client }, POST, call)).rejects.toThrow('cancelled');
   expect(client).not.toHaveBeenCalled();
+});
+
+const deep = `${'{"a":'.repeat(9_000)}1${'}'.repeat(9_000)}`;
+const END_OF_LIMIT = ' '.repeat(100_000);
+
+test.each([
+  ['a message', `{"error":{"message":${deep}}}`],
+  ['another member', `{"error":{"message":"no","more":${deep}}}`],
+  ['a message, and spaces beyond the limit', `{"error":{"message":${deep}}}${END_OF_LIMIT}`],
+])('an error with %s that is nested deeply keeps its status', async (_, body) => {
+  respond = async (request, response) => {
+    await text(request);
+    response.writeHead(500, { 'content-type': 'application/json' }).end(body);
+  };
+  const call = { caller, signal: new AbortController().signal, maxRetries: 0 };
+  const error: unknown = await sendRequest(provider, POST, call).catch((thrown: unknown) => thrown);
+  expect(error).toMatchObject({ status: 500 });
+  expect(() => JSON.stringify((error as APIError).error)).not.toThrow();
 });

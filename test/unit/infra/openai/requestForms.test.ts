@@ -59,6 +59,12 @@ test('the standard form is sent as it is', async () => {
   expect(sent).toEqual([{ ...request, streams: true }]);
 });
 
+test('an error whose members have unknown shapes is thrown as it is', async () => {
+  const odd = { toString: 1 };
+  server = () => ({ param: odd, code: odd, message: 'no' });
+  await expect(send()).rejects.toMatchObject({ status: 400 });
+});
+
 const MERGED = [{ role: 'user', content: 'Be brief.\n\nHi' }];
 
 describe('a 400 that names a field is retried once with the alternative, which is remembered:', () => {

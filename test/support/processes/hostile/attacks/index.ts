@@ -90,7 +90,7 @@ const attacks = {
     meets: ['200', '502 model_error', '502 tool_error'],
   },
   deltas: {
-    what: 'a provider that streams 100,000 tiny deltas',
+    what: 'a provider that streams 100,000 tiny deltas, empty lines, new indexes, and chunks of one byte',
     attack: streamDeltas,
     meets: ['200'],
   },

@@ -5,18 +5,22 @@
  * every 5 ms, for as long as the slow one takes), `echo` (its input, as the arguments of a tool if it has
  * one), `faulty` (8 MiB errors that quote the provider's key), `calling` (8,000 tool calls at once),
  * `talking` (8 MiB of text), `hinting` (103 without end), and those of oddAnswers.ts: `colliding`, `fields`,
- * `repeating`, `wide` and `named`. Prints its base URL.
+ * `repeating`, `wide`, `named`, `lines`, `indexes` and `bytes`. Prints its base URL.
  */
 import { once } from 'node:events';
 import { createServer, type ServerResponse } from 'node:http';
+import type { Writable } from 'node:stream';
 import type { AddressInfo } from 'node:net';
 import { text as readText } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { PROVIDER_SECRET } from '../answers.ts';
 import { sendHints } from './hints.ts';
 import {
+  chunksOfOneByte,
   collidingCalls,
+  emptyLines,
   inheritedNames,
+  newIndexes,
   oneWordError,
   streamedFields,
   wideText,
@@ -89,14 +93,30 @@ async function drip(response: ServerResponse): Promise<void> {
   response.end();
 }
 
-/** Streams tool calls in a million parts. */
-async function sendFields(response: ServerResponse): Promise<void> {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
+/** Writes as fast as it is read. */
+async function writeAll(
+  response: ServerResponse,
+  chunks: Iterable<string>,
+  to: Writable = response,
+): Promise<void> {
   const closed = new AbortController();
   response.on('close', () => closed.abort());
-  for (const chunk of streamedFields())
-    if (!response.write(chunk)) await once(response, 'drain', { signal: closed.signal });
+  for (const chunk of chunks)
+    if (!to.write(chunk)) await once(to, 'drain', { signal: closed.signal });
+}
+
+async function sendStream(response: ServerResponse, chunks: Iterable<string>): Promise<void> {
+  response.writeHead(200, { 'content-type': 'text/event-stream' });
+  await writeAll(response, chunks);
   response.end(END);
+}
+
+/** Sends an answer after 100,000 bytes, each a chunk of its own. */
+async function sendBytes(response: ServerResponse, stream = false): Promise<void> {
+  response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
+  response.flushHeaders();
+  await writeAll(response, chunksOfOneByte(), response.socket!);
+  response.end(stream ? `${deltaEvent('x')}${END}` : quick);
 }
 
 interface Message {
@@ -105,6 +125,7 @@ interface Message {
 }
 interface Body {
   model: string;
+  stream?: boolean;
   messages: Message[];
   tools?: { function: { name: string } }[];
 }
@@ -141,7 +162,7 @@ function send(response: ServerResponse, status: number, body: Buffer): void {
 }
 
 async function answer(body: string, response: ServerResponse): Promise<void> {
-  const { model, messages, tools } = JSON.parse(body) as Body;
+  const { model, messages, tools, stream } = JSON.parse(body) as Body;
   answered += 1;
   switch (model) {
     case 'slow':
@@ -168,7 +189,13 @@ async function answer(body: string, response: ServerResponse): Promise<void> {
     case 'colliding':
       return send(response, 200, colliding);
     case 'fields':
-      return sendFields(response);
+      return sendStream(response, streamedFields());
+    case 'lines':
+      return sendStream(response, emptyLines());
+    case 'indexes':
+      return sendStream(response, newIndexes());
+    case 'bytes':
+      return sendBytes(response, stream);
     case 'repeating':
       return send(response, 400, repeating);
     case 'wide':

@@ -1,4 +1,4 @@
-/** Answers and errors of a provider that take much more to read than to send. */
+/** Answers and errors of a provider that take much more to read, or to keep, than to send. */
 
 type Parts = Record<string, unknown>;
 
@@ -43,4 +43,36 @@ export function* streamedFields(): Generator<string> {
     for (let sent = 0; sent < CHUNKS_OF_CALL; sent += 1) yield chunk(parts);
   }
   yield chunk([], 'tool_calls');
+}
+
+const LINES_AT_ONCE = 10_000;
+const LINES = 1_000_000;
+
+/** A stream of one event that consists of a million empty lines of data. */
+export function* emptyLines(): Generator<string> {
+  const lines = 'data:\n'.repeat(LINES_AT_ONCE);
+  for (let sent = 0; sent < LINES; sent += LINES_AT_ONCE) yield lines;
+}
+
+const INDEXES_AT_ONCE = 5_000;
+const INDEXES = 400_000;
+
+/** A stream of one call in hundreds of thousands of parts, each with another index. */
+export function* newIndexes(): Generator<string> {
+  for (let sent = 0; sent < INDEXES; sent += INDEXES_AT_ONCE) {
+    const tool_calls = Array.from({ length: INDEXES_AT_ONCE }, (_, part) => ({
+      index: sent + part,
+      id: 'a',
+    }));
+    yield `data: ${JSON.stringify({ choices: [{ delta: { tool_calls } }] })}\n\n`;
+  }
+}
+
+const BYTES_AT_ONCE = 10_000;
+const BYTES = 100_000;
+
+/** HTTP chunks of one byte each, which are the beginning of a stream as well as of JSON. */
+export function* chunksOfOneByte(): Generator<string> {
+  const chunks = '1\r\n\n\r\n'.repeat(BYTES_AT_ONCE);
+  for (let sent = 0; sent < BYTES; sent += BYTES_AT_ONCE) yield chunks;
 }

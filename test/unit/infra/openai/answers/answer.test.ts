@@ -22,6 +22,19 @@ test('calls with the same id get distinct ids', () => {
   expect(tool_calls.map(({ id }) => id)).toEqual(['a', 'a_3', 'a_4', 'call_4']);
 });
 
+test.each([
+  ['a total that is less than both', 1, 5],
+  ['no total', undefined, 5],
+  ['a total with further tokens', 9, 9],
+])('of %s, the recorded total is at least what was used', (_, total_tokens, total) => {
+  const usage = { prompt_tokens: 2, completion_tokens: 3, total_tokens };
+  expect(answerOf({ content: 'Hi' }, { usage }).tokens).toEqual({
+    prompt: 2,
+    completion: 3,
+    total,
+  });
+});
+
 const LONG = 1_000_000;
 const ANSWERS = 10;
 

@@ -8,15 +8,19 @@ const PIECE_MS = 0.5;
 const KIB = 1_024;
 
 /** A body that is read slowly, the provider that it holds back, and what came of it. */
-function bodyOf(account_id: string | undefined, endsAtBytes = Infinity) {
+function bodyOf(
+  account_id: string,
+  { endsAtBytes = Infinity, isStream = true, pieceMs = PIECE_MS } = {},
+) {
   const seen = { read: 0, largest: 0, paused: false, pauses: 0, released: 0 };
   const { promise: result, resolve } = Promise.withResolvers<AnswerOrError>();
   const body = createPacedBody({
     account_id,
+    isStream,
     reader: {
       mostBytes: Infinity,
       add(chunk) {
-        const until = performance.now() + PIECE_MS;
+        const until = performance.now() + pieceMs;
         while (performance.now() < until);
         seen.read += chunk.length;
         seen.largest = Math.max(seen.largest, chunk.length);
@@ -75,7 +79,7 @@ test('what has arrived is read before the failure of its connection is the resul
   cut.body.end(new Error('cut'));
   expect(await cut.result).toEqual(new Error('cut'));
   expect(cut.seen.read).toBe(64 * KIB);
-  const complete = bodyOf('a', 64 * KIB);
+  const complete = bodyOf('a', { endsAtBytes: 64 * KIB });
   complete.body.add(Buffer.alloc(64 * KIB));
   complete.body.end(new Error('cut'));
   expect(await complete.result).toBe('enough');
@@ -91,7 +95,31 @@ test('a cancelled body is read no further, and its memory is released', async ()
   expect(cancelled.seen.released).toBe(1);
 });
 
-test('a body of no account is read as it arrives, whatever waits', () => {
+/** Sends chunks of one byte as a connection does: no more while it is paused. Returns the most of a turn. */
+async function sendBytes({ body, seen }: ReturnType<typeof bodyOf>, bytes: number) {
+  let most = 0;
+  for (let sent = 0; sent < bytes;) {
+    const before = sent;
+    for (; !seen.paused && sent < bytes; sent += 1) body.add(Buffer.from('x'));
+    most = Math.max(most, sent - before);
+    await nextTurn();
+  }
+  return most;
+}
+
+test.each([
+  ['a stream', true],
+  ['another body', false],
+])('of %s in chunks of one byte, a turn of the event loop reads few', async (_, isStream) => {
+  const tiny = bodyOf('a', { isStream, pieceMs: 0 });
+  const most = await sendBytes(tiny, 100_000);
+  tiny.body.end();
+  expect(await tiny.result).toBe('all 100000');
+  expect(most).toBeLessThan(4_000);
+  expect(tiny.seen.paused).toBe(false);
+});
+
+test('a body that is no stream is read as it arrives, whatever waits', () => {
   let steps = 50;
   runPaced('a', () => {
     const until = performance.now() + PIECE_MS;
@@ -99,7 +127,7 @@ test('a body of no account is read as it arrives, whatever waits', () => {
     steps -= 1;
     return steps > 0;
   });
-  const whole = bodyOf(undefined);
+  const whole = bodyOf('a', { isStream: false });
   whole.body.add(Buffer.alloc(64 * KIB));
   expect(whole.seen).toMatchObject({ read: 64 * KIB, largest: 64 * KIB, pauses: 0 });
 });

@@ -9,14 +9,15 @@ const LONG = 1_000_000;
 const STREAMS = 10;
 const long = 'x'.repeat(LONG);
 
+setFlagsFromString('--expose_gc');
+const collectGarbage = runInNewContext('gc') as () => void;
+const heap = (): number => {
+  collectGarbage();
+  return process.memoryUsage().heapUsed;
+};
+
 test('a stream keeps nothing in memory of long names and a long usage that is not counted', () => {
-  setFlagsFromString('--expose_gc');
-  const collectGarbage = runInNewContext('gc') as () => void;
   const ledger = createMemoryLedger();
-  const heap = (): number => {
-    collectGarbage();
-    return process.memoryUsage().heapUsed;
-  };
   const before = heap();
   const readers = Array.from({ length: STREAMS }, () => {
     const memory = createAnswerMemory(ledger, 'a');
@@ -36,4 +37,23 @@ test('a stream keeps nothing in memory of long names and a long usage that is no
     expect(long).toMatch(id);
     expect(usage).toEqual({ prompt_tokens: 1, completion_tokens: 2 });
   }
+});
+
+const PARTS_OF_CHUNK = 5_000;
+const CHUNKS = 60;
+
+test('a call whose parts each have another index keeps none of them in memory', () => {
+  const memory = createAnswerMemory(createMemoryLedger(), 'a');
+  const reader = createStreamedAnswerReader({ onText: () => undefined }, memory);
+  const before = heap();
+  for (let chunk = 0; chunk < CHUNKS; chunk += 1) {
+    const tool_calls = Array.from({ length: PARTS_OF_CHUNK }, (_, part) => ({
+      index: chunk * PARTS_OF_CHUNK + part,
+      id: 'c',
+    }));
+    const data = JSON.stringify({ choices: [{ delta: { tool_calls } }] });
+    expect(reader.add(Buffer.from(`data: ${data}\n\n`))).toBeUndefined();
+  }
+  expect(heap() - before).toBeLessThan(5 * CHUNKS * PARTS_OF_CHUNK);
+  reader.release();
 });

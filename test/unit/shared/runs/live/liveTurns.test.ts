@@ -1,4 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, jest, test } from '@jest/globals';
 import { runPaced } from '../../../../../shared/lib/concurrency/pacedSteps.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
@@ -23,6 +25,35 @@ test('a turn that has more text than there is room for lets go of it, and of its
   ]);
   publisher.publishText(1, 'more');
   expect(live.bufferedChars()).toBe(0);
+});
+
+const TURNS = 20;
+const ROUNDS = 8;
+
+test.each([
+  ['more than is read at a time', 20_000],
+  ['less than is kept together', 200],
+])('text of single characters takes a few bytes of memory for each, %s', async (_, chars) => {
+  setFlagsFromString('--expose_gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const heap = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const live = createLiveTurns();
+  const before = heap();
+  for (let turn = 1; turn <= TURNS; turn += 1) {
+    const publisher = live.begin({ ...subject, turn }, true);
+    for (let round = 1; round <= ROUNDS; round += 1)
+      for (let at = 0; at < chars; at += 1) publisher.publishText(round, 'ж', 'reasoning');
+  }
+  await sleep(100);
+  const perTurn = 10_000;
+  expect(heap() - before).toBeLessThan(3 * live.bufferedChars() + TURNS * perTurn);
+  expect(live.bufferedChars()).toBe(TURNS * ROUNDS * chars);
+  expect(live.find('s', 1)!.nextPart(START_OF_OUTPUT)).toMatchObject({
+    text: 'ж'.repeat(Math.min(chars, 8_192)),
+  });
 });
 
 test('an account that has all it can get leaves others room', () => {
