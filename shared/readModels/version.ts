@@ -5,7 +5,7 @@ import type { Tables } from './table.ts';
  * Raise it whenever a projection makes different rows from the same events
  * (test/unit/shared/readModels/version.logic.test.ts detects that), or turns get different words.
  */
-export const PROJECTION_LOGIC = 10;
+export const PROJECTION_LOGIC = 11;
 
 /** The columns of a checkpoint, which also identify the log. */
 const CHECKPOINT = ['log_id', 'position', 'event_id', 'event_hash'];
