@@ -3,6 +3,7 @@
  * can't be passed to a thread. Both follow the log, and must not delay requests.
  */
 import { parentPort, workerData } from 'node:worker_threads';
+import { measureSpace } from '../../../infra/files/freeSpace.ts';
 import {
   currentGeneration,
   retireGenerationsBefore,
@@ -10,6 +11,7 @@ import {
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openEventLog } from '../eventStore.ts';
 import { openTextKeys } from '../textKeys.ts';
+import { isBelow, parseFreeLevel } from '../../../shared/storage/diskWatch.ts';
 import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import { withTextsForRows } from '../../../shared/eventlog/encryption/protectedStore.ts';
@@ -24,6 +26,7 @@ if (!parentPort) throw new Error('this file is a worker; startProjectorThread st
 const port = parentPort;
 const data = workerData as ThreadData;
 const { place } = data;
+const stopFree = parseFreeLevel(data.stopFree);
 const folder = locateReadModels(place);
 
 const tell = (message: ThreadMessage): void => port.postMessage(message);
@@ -85,6 +88,10 @@ await followGenerations({
   },
   gathering,
   indexGathering,
+  async hasSpace() {
+    const space = await measureSpace(folder);
+    return !space || !isBelow(stopFree, space);
+  },
   onProgress(batch) {
     if (batch.caughtUp) filled.resolve();
     tell({ type: 'progress', batch });
