@@ -32,6 +32,14 @@ const BOUNDARIES =
  */
 const MARKS =
   /[[\u0300-\u036f][\p{Mn}&&[\p{Script_Extensions=Arabic}\p{Script_Extensions=Hebrew}]]\u20e3\ufe00-\ufe0f\u{e0100}-\u{e01ef}]+/gv;
+/** Marks, and the only other characters that NFKD makes nonstarters of: voiced sound marks of half width. */
+const MARK = String.raw`[\p{M}\uff9e\uff9f]`;
+/**
+ * Marks after the first 30 in a row, the most in Unicode's Stream-Safe Text Format (UAX #15): no language
+ * writes more, and the time of a normalization grows with the square of their number. A match begins
+ * only where the marks begin.
+ */
+const EXCESS_MARKS = new RegExp(`(${MARK}(?<!${MARK}{2})${MARK}{29})${MARK}+`, 'gu');
 /** Scripts written without spaces between words. */
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}\u30fc]+/gu;
@@ -92,7 +100,10 @@ function* transform(text: string, pass: Pass): Steps<string> {
 }
 
 function* normalize(text: string): Steps<string> {
-  let normalized = text.slice(0, textCharacters).replaceAll(BOUNDARY, ' ');
+  let normalized = text
+    .slice(0, textCharacters)
+    .replaceAll(BOUNDARY, ' ')
+    .replace(EXCESS_MARKS, '$1');
   for (const pass of ASCII.test(normalized) ? ASCII_PASSES : PASSES) {
     normalized = yield* transform(normalized, pass);
     if (normalized.length > CHARS_AT_ONCE) yield;

@@ -26,6 +26,9 @@ export function parseFreeLevel(text: string): FreeLevel {
 const bytesOf = ({ bytes, percent }: FreeLevel, { size }: Space): number =>
   Math.min(bytes, (size * percent) / 100);
 
+export const isBelow = (level: FreeLevel, space: Space): boolean =>
+  space.free < bytesOf(level, space);
+
 interface Options {
   /** Absolute paths. */
   folders: readonly string[];
@@ -56,7 +59,10 @@ interface Measured extends Space {
   stopBelow: number;
 }
 
-/** Files that an event is written to: the log, its write-ahead log, and the read models. */
+/**
+ * Files that an event is written to: the log, its write-ahead log, and the read models. The word index takes
+ * up to 11 times the bytes besides, but later, and no more once the disk is full.
+ */
 const COPIES = 3;
 
 /**
@@ -73,8 +79,8 @@ export function createDiskWatch({
   let sincePoll = 0;
 
   function stateOf(space: Space): State {
-    if (space.free < bytesOf(stopFree, space)) return 'full';
-    return space.free < bytesOf(warnFree, space) ? 'low' : 'enough';
+    if (isBelow(stopFree, space)) return 'full';
+    return isBelow(warnFree, space) ? 'low' : 'enough';
   }
 
   function log(folder: string, state: State, free_bytes: number): void {

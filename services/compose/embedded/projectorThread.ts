@@ -4,6 +4,7 @@
  */
 import { flushCompileCache } from 'node:module';
 import { parentPort, workerData } from 'node:worker_threads';
+import { measureSpace } from '../../../infra/files/freeSpace.ts';
 import {
   currentGeneration,
   retireGenerationsBefore,
@@ -11,6 +12,7 @@ import {
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openEventLog } from '../eventStore.ts';
 import { openTextKeys } from '../textKeys.ts';
+import { isBelow, parseFreeLevel } from '../../../shared/storage/diskWatch.ts';
 import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
 import { collectWhenIdle } from '../../../shared/lib/memory/collectWhenIdle.ts';
 import { createKeyring } from '../../../shared/eventlog/encryption/keyring.ts';
@@ -26,6 +28,7 @@ if (!parentPort) throw new Error('this file is a worker; startProjectorThread st
 const port = parentPort;
 const data = workerData as ThreadData;
 const { place } = data;
+const stopFree = parseFreeLevel(data.stopFree);
 const folder = locateReadModels(place);
 
 const tell = (message: ThreadMessage): void => port.postMessage(message);
@@ -89,6 +92,10 @@ await followGenerations({
   },
   gathering,
   indexGathering,
+  async hasSpace() {
+    const space = await measureSpace(folder);
+    return !space || !isBelow(stopFree, space);
+  },
   onProgress(batch) {
     if (batch.caughtUp) filled.resolve();
     tell({ type: 'progress', batch });

@@ -66,6 +66,8 @@ export interface SigningConfig {
 export interface ThreadData {
   place: EmbeddedLocation;
   signing: SigningConfig;
+  /** DISK_STOP_FREE */
+  stopFree: string;
   /** Receives the reports of the prover, and sends one message when it may begin. */
   reports: MessagePort;
 }
@@ -268,7 +270,7 @@ export async function openThreadProver(
         })
         .unref();
       void check.passed.then(() => port1.postMessage('begin'));
-      return { place, signing, reports: port2 };
+      return { place, signing, stopFree: config.DISK_STOP_FREE, reports: port2 };
     },
     check,
     part: {

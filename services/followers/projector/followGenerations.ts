@@ -29,6 +29,7 @@ export interface GenerationBatch extends AppliedBatch, ProjectionProgress {}
 interface GenerationsOptions extends Pick<Projection, 'log' | 'signal' | 'gathering' | 'logger'> {
   generations: Generations;
   indexGathering?: Parameters<typeof startIndexer>[0]['gathering'];
+  hasSpace?: Parameters<typeof startIndexer>[0]['hasSpace'];
   onProgress: (batch: GenerationBatch) => void;
   /** A rebuilt generation counts as healed once it has caught up. */
   report: (report: ProjectorReport) => void;
@@ -86,7 +87,8 @@ async function followOne(
   }, POLL_MS);
   resources.defer(() => clearInterval(poll));
   const onTrouble = (reason: string | undefined): void => report({ type: 'index_trouble', reason });
-  const indexing = { store, logger, onTrouble, gathering: options.indexGathering };
+  const { indexGathering, hasSpace } = options;
+  const indexing = { store, logger, onTrouble, gathering: indexGathering, hasSpace };
   const indexer = keys && resources.use(startIndexer({ ...indexing, keys }));
   const complete = completion(options, target, generation);
   const heals = target.heals !== undefined;

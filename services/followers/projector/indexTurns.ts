@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
@@ -36,6 +37,8 @@ interface Indexing {
   onTrouble?: (reason: string | undefined) => void;
   /** Pauses before turns are indexed together, for 100 ms by default. */
   gathering?: Pick<Gathering, 'pause'> | undefined;
+  /** False while the disk is full: then only erased turns are removed. */
+  hasSpace?: (() => Promise<boolean>) | undefined;
   /** The shortest time between two removals of erased words, in milliseconds. */
   forgetEveryMs?: number;
 }
@@ -106,13 +109,16 @@ function createIndexSteps(
   pauseAfter: (startedAt: number) => Promise<void>,
   onUnreadable: () => void,
 ): () => Promise<boolean> {
-  const { store } = indexing;
+  const { store, hasSpace } = indexing;
   let lastAccount = '';
 
   async function indexNext(): Promise<readonly EndedTurn[]> {
     const startedAt = performance.now();
     const turns = await store.unindexed();
     if (turns.length === 0) return turns;
+    // No quota counts the index, which takes several times the bytes of the turns.
+    if (hasSpace && !(await hasSpace()))
+      throw new TurnlogError('storage_full', 'too little disk space is free', { retriable: true });
     await store.index(await tokenize(indexing, turns, onUnreadable));
     await pauseAfter(startedAt);
     return turns;

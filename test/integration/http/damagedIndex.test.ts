@@ -60,3 +60,16 @@ test('a damaged index of words fails searches, health says so and names the cure
   const healed = await eventually(health, ({ status }) => status === 'ready');
   expect(healed.projection).not.toHaveProperty('search_reason');
 });
+
+test('a full disk takes no more of the index, as health says, until it has space again', async () => {
+  await say('an almond');
+  await found('almond');
+  await service.restart({ DISK_STOP_FREE: '999999999999999' });
+  expectFailure(await say('a pecan'), 'storage_full');
+  expect((await runCli(service.folder, 'projections', 'rebuild')).code).toBe(0);
+  const full = await eventually(health, ({ projection }) => projection.search_reason !== undefined);
+  expect(full.projection.search_reason).toContain('too little disk space is free');
+  expect(full.projection.unindexed_turns).toBeGreaterThan(0);
+  await service.restart();
+  await found('almond');
+});

@@ -125,6 +125,29 @@ test('signs that a word can be written without make no difference', () => {
   expect([...sought('⚠️'), ...sought('\u0e34'), ...sought('\ufe0f')]).toEqual([]);
 });
 
+test('of more marks than a language has, the first count, so that no number of them takes long', () => {
+  // In descending order, which normalization sorts in quadratic time.
+  const marked = (count: number): string => `a${'\u1dc0'.repeat(count)}${'\u1dc2'.repeat(count)}`;
+  const began = process.threadCpuUsage().user;
+  const found = words(marked(32_767));
+  expect(process.threadCpuUsage().user - began).toBeLessThan(300_000);
+  expect(found).toEqual(words(`a${'\u1dc0'.repeat(30)}`));
+  expect(sought(marked(100))).toEqual(found);
+  expect(words(marked(15))).not.toEqual(found);
+  expect(words(`${marked(100)}b`)).toEqual([`${found[0]}b`]);
+});
+
+test('every character that a normalization moves counts as a mark', () => {
+  /** Has the highest class of all, so that others with a class move before it. */
+  const last = '\u0345';
+  for (let codePoint = 0; codePoint <= 0x10_ffff; codePoint += 1) {
+    const character = String.fromCodePoint(codePoint);
+    const alone = character.normalize('NFKD');
+    const moves = character === last || `${last}${character}`.normalize('NFKD') !== last + alone;
+    if (moves) expect(words(`a${character.repeat(40)}`)).toEqual(words(`a${character.repeat(30)}`));
+  }
+});
+
 test('what is written without spaces is found by any piece of it', () => {
   const text = words('東京タワーabc한국어');
   for (const piece of ['東', '京タ', 'タワー', '東京タワー', 'abc', '국어', '東京タワーabc'])

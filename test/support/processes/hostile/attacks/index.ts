@@ -124,7 +124,7 @@ const attacks = {
     meets: ['200', 'cut'],
   },
   searches: {
-    what: 'a flood of runs of many words, and of searches for them',
+    what: 'a flood of runs of many words or marks, and of searches for them',
     attack: floodIndex,
     meets: ['200'],
   },

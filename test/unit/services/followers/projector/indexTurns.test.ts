@@ -258,6 +258,24 @@ test('a store that is away is tried again, and said once', async () => {
   expect(told).toEqual(['away', 'away', undefined]);
 });
 
+test('no turn is indexed while the disk is full', async () => {
+  const { state, store } = storeWith([turn(1)]);
+  const { logger, lines } = recordingLogger();
+  let isFull = true;
+  const hasSpace = async () => !isFull;
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, hasSpace });
+  indexer.onApplied(true);
+  expect(await until(() => state.asked === 3)).toBe(true);
+  expect(state.indexed).toEqual([]);
+  isFull = false;
+  expect(await until(() => state.indexed.length === 1)).toBe(true);
+  expect(await until(() => lines.length === 2)).toBe(true);
+  expect(lines.map(({ message }) => message)).toEqual([
+    'Turns cannot be indexed; retrying: too little disk space is free',
+    'Turns are indexed again',
+  ]);
+});
+
 test('what erasures left is deleted while turns can not be indexed', async () => {
   const { state, store } = storeWith([turn(1)]);
   state.failures = Infinity;
