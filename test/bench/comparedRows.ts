@@ -15,13 +15,13 @@ import {
   type BenchService,
 } from './turnlog.ts';
 
-const ROUNDS = 25;
+const PAIRS = 13;
 const ROUND_MS = 2_000;
 const CONNECTIONS = 16;
 const LONG_SESSION = 2_000;
 const LARGE_LOG = 500_000;
-const REBUILD_ROUNDS = 5;
-const CPU_ROUNDS = 7;
+const REBUILD_PAIRS = 3;
+const CPU_PAIRS = 4;
 const CPU_RUNS = 1_500;
 
 /** One side of a row, which is measured in each round. */
@@ -33,7 +33,8 @@ interface Side {
 interface Row {
   unit: string;
   better: 'more' | 'less';
-  rounds: number;
+  /** Pairs of rounds. */
+  pairs: number;
   open(modelUrl: string, checkout: string): Promise<Side>;
 }
 
@@ -69,7 +70,7 @@ const underLoad = (
 const rate = (prepare: Prepare): Row => ({
   unit: '/s',
   better: 'more',
-  rounds: ROUNDS,
+  pairs: PAIRS,
   open: underLoad(
     prepare,
     { connections: CONNECTIONS, milliseconds: ROUND_MS },
@@ -81,7 +82,7 @@ const rate = (prepare: Prepare): Row => ({
 const latency = (prepare: Prepare): Row => ({
   unit: ' ms',
   better: 'less',
-  rounds: ROUNDS,
+  pairs: PAIRS,
   open: underLoad(prepare, { connections: 1, calls: 500 }, ({ p50 }) => p50),
 });
 
@@ -118,7 +119,7 @@ export const COMPARED_ROWS: Readonly<Record<string, Row>> = {
   cpu: {
     unit: ' µs',
     better: 'less',
-    rounds: CPU_ROUNDS,
+    pairs: CPU_PAIRS,
     async open(modelUrl, checkout) {
       const { service, agent_id, close } = await started(modelUrl, checkout);
       const { url, cpuTime } = service;
@@ -133,7 +134,7 @@ export const COMPARED_ROWS: Readonly<Record<string, Row>> = {
   memory: {
     unit: ' MB',
     better: 'less',
-    rounds: 3,
+    pairs: 2,
     open: async (modelUrl, checkout) => ({
       close: async () => undefined,
       async measure() {
@@ -149,7 +150,7 @@ export const COMPARED_ROWS: Readonly<Record<string, Row>> = {
   start: {
     unit: ' ms',
     better: 'less',
-    rounds: ROUNDS,
+    pairs: PAIRS,
     async open(modelUrl, checkout) {
       const { folder, close } = await openLargeLog(modelUrl, checkout);
       const measure = async (): Promise<number> => {
@@ -167,7 +168,7 @@ export const COMPARED_ROWS: Readonly<Record<string, Row>> = {
   rebuild: {
     unit: ' events/s',
     better: 'more',
-    rounds: REBUILD_ROUNDS,
+    pairs: REBUILD_PAIRS,
     async open(modelUrl, checkout) {
       const { folder, close } = await openLargeLog(modelUrl, checkout);
       const env = { DATA_DIR: join(folder, 'data'), LOG_LEVEL: 'warn' };
@@ -183,12 +184,12 @@ export const COMPARED_ROWS: Readonly<Record<string, Row>> = {
 
 async function compare(
   name: string,
-  { open, better, rounds: count, unit }: Row,
+  { open, better, pairs, unit }: Row,
   { modelUrl, other }: { modelUrl: string; other: string },
 ): Promise<Result> {
   const ours = await open(modelUrl, ROOT);
   const theirs = await open(modelUrl, other);
-  const rounds = await takeTurns(count, ours.measure, theirs.measure);
+  const rounds = await takeTurns(pairs, ours.measure, theirs.measure);
   await ours.close();
   await theirs.close();
   const ratioOf = (round: Round): number =>
@@ -199,7 +200,7 @@ async function compare(
 /**
  * Measures rows of this checkout and of another one, and reports each as soon as it is there. Both
  * services run at once and take turns in every round, because the machine is shared: the ratio is the
- * median of the rounds' ratios, and above 1 where ours is the better one.
+ * mean of the rounds' ratios, and above 1 where ours is the better one.
  */
 export async function compareWith(
   other: string,

@@ -50,7 +50,7 @@ async function compareWithBase(): Promise<void> {
   printReport(results, base);
   const [{ ratio, range }] = results as [Required<Result>];
   const growth = 1 / ratio;
-  // Noise of the machine goes in both directions: a growth shows in every round.
+  // Noise of the machine goes in both directions: a growth shows in every pair of rounds.
   const isCertain = range[1] < 1;
   if (growth <= MOST_GROWTH || !isCertain) return;
   say(

@@ -22,6 +22,7 @@ import {
 } from './turnlog.ts';
 
 const ROUNDS = 5;
+const PAIRS = 3;
 const ROUND_MS = 3_000;
 const CONNECTIONS = 16;
 const MIB = 1_048_576;
@@ -58,7 +59,7 @@ interface Comparison extends Pick<Result, 'name' | 'unit' | 'bar'> {
 }
 
 async function compare({ ours, baseline, ...result }: Comparison): Promise<void> {
-  const rounds = await takeTurns(ROUNDS, ours, baseline);
+  const rounds = await takeTurns(PAIRS, ours, baseline);
   record({ ...result, ...summarize(rounds, (round) => round.ours / round.other) });
 }
 

@@ -11,8 +11,9 @@ export interface Result {
   unit: string;
   ours: number;
   other?: number;
-  /** The median of the rounds' ratios, and the least and the greatest of them. */
+  /** The geometric mean of the rounds' ratios. */
   ratio?: number;
+  /** The least and the greatest ratio of two rounds, one that began with each side. */
   range?: readonly [number, number];
   bar?: string;
 }
@@ -23,14 +24,17 @@ export interface Round {
   other: number;
 }
 
-/** Measures both in rounds that take turns. A round before them warms both up. */
+/**
+ * Measures both in pairs of rounds. Each side begins one round of a pair, because the first
+ * measurement of a round differs from the second one. A round before them warms both up.
+ */
 export async function takeTurns(
-  count: number,
+  pairs: number,
   ours: () => Promise<number>,
   other: () => Promise<number>,
 ): Promise<Round[]> {
   const rounds: Round[] = [];
-  for (let round = 0; round <= count; round += 1) {
+  for (let round = 0; round <= pairs * 2; round += 1) {
     const isOursFirst = round % 2 === 0;
     const first = await (isOursFirst ? ours() : other());
     const second = await (isOursFirst ? other() : ours());
@@ -39,17 +43,26 @@ export async function takeTurns(
   return rounds.slice(1);
 }
 
-/** Medians of rounds, and of their ratios. */
+const geometricMean = (values: readonly number[]): number =>
+  Math.exp(values.reduce((sum, value) => sum + Math.log(value), 0) / values.length);
+
+/**
+ * Medians of rounds, and the geometric mean of their ratios: in it, an advantage of the side that
+ * is measured first cancels out between the two rounds of a pair, which it does not in a median.
+ */
 export function summarize(
   rounds: readonly Round[],
   ratioOf: (round: Round) => number,
 ): Required<Pick<Result, 'ours' | 'other' | 'ratio' | 'range'>> {
   const ratios = rounds.map(ratioOf);
+  const ofPairs = Array.from({ length: rounds.length / 2 }, (_, pair) =>
+    geometricMean(ratios.slice(pair * 2, pair * 2 + 2)),
+  );
   return {
     ours: median(rounds.map(({ ours }) => ours)),
     other: median(rounds.map(({ other }) => other)),
-    ratio: median(ratios),
-    range: [Math.min(...ratios), Math.max(...ratios)],
+    ratio: geometricMean(ratios),
+    range: [Math.min(...ofPairs), Math.max(...ofPairs)],
   };
 }
 

@@ -23,15 +23,15 @@ function appendCounter(): Int32Array {
 
 const counter = appendCounter();
 
-/** Settles with the next append of any thread. */
-const nextAppend = () => Atomics.waitAsync(counter, 0, Atomics.load(counter, 0)).value;
+/** The number of appends of this process so far. */
+export const countAppends = (): number => Atomics.load(counter, 0);
 
 export interface AppendNotifications {
   /**
-   * Resolves when this process has appended, when another process may have, when `signal` aborts
-   * and on close.
+   * Resolves once this process has appended since `countAppends` returned `count`, when another process
+   * may have, when `signal` aborts and on close.
    */
-  wait(signal: AbortSignal): Promise<void>;
+  wait(count: number, signal: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -40,26 +40,28 @@ export function subscribeToAppends(): AppendNotifications {
   const waiters = new Set<() => void>();
   const wakeAll = (): void => waiters.forEach((wake) => wake());
   let closed = false;
+  let isArmed = false;
 
   /**
-   * Arms the next wait before it wakes readers, so that they miss no append in between. After `close` it
-   * ends with the next append.
+   * Wakes the waiters at the first append after `count`. Appends wake this thread only while it waits:
+   * a follower that gathers events, or is behind, is not interrupted by each of them.
    */
-  async function listen(): Promise<void> {
-    for (let next = nextAppend(); ;) {
-      await next;
-      if (closed) return;
-      next = nextAppend();
-      wakeAll();
-    }
+  async function arm(count: number): Promise<void> {
+    if (isArmed) return;
+    isArmed = true;
+    // Without a wait where there has been an append meanwhile.
+    await Atomics.waitAsync(counter, 0, count).value;
+    isArmed = false;
+    wakeAll();
   }
-  void listen();
 
-  async function wait(signal: AbortSignal): Promise<void> {
+  async function wait(count: number, signal: AbortSignal): Promise<void> {
+    if (closed || countAppends() !== count) return;
     const { promise: woken, resolve: wake } = Promise.withResolvers<void>();
     using _aborting = addAbortListener(signal, () => wake());
     const timer = setTimeout(wake, POLL_MS);
     waiters.add(wake);
+    void arm(count);
     try {
       await woken;
     } finally {
@@ -76,7 +78,7 @@ export function subscribeToAppends(): AppendNotifications {
   return { wait, close };
 }
 
-/** Notifies every thread of this process that a log has grown. */
+/** Notifies the threads of this process that wait for appends that a log has grown. */
 export function announceAppend(): void {
   Atomics.add(counter, 0, 1);
   Atomics.notify(counter, 0);

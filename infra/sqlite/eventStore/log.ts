@@ -14,7 +14,7 @@ import type {
 import { eventLogFile } from './database.ts';
 import { logReplacedError } from './errors.ts';
 import { describeFileChange } from './fileIdentity.ts';
-import { subscribeToAppends, type AppendNotifications } from './appendNotifier.ts';
+import { countAppends, subscribeToAppends, type AppendNotifications } from './appendNotifier.ts';
 import { isPosition, openReader, POSITION_FORM, type Reader } from './reader.ts';
 
 /**
@@ -37,7 +37,7 @@ export function openSqliteEventLog(
   reader: Reader = openReader(eventLogFile(folder)),
 ): EventLog {
   const file = eventLogFile(folder);
-  /** Created by the first subscription, so that appends do not wake threads that only query. */
+  /** Created by the first wait. */
   let notifications: AppendNotifications | undefined;
 
   const reads = {
@@ -60,10 +60,11 @@ export function openSqliteEventLog(
     let position = tracker.resumesAfter();
     let caughtUp = false;
     while (!signal.aborted) {
+      const count = countAppends();
       const events = reader.readAfter(position, batchSize);
-      notifications ??= subscribeToAppends();
       if (events.length === 0 && caughtUp) {
-        await notifications.wait(signal);
+        notifications ??= subscribeToAppends();
+        await notifications.wait(count, signal);
         continue;
       }
       position = events.at(-1)?.position ?? position;

@@ -12,7 +12,10 @@ import {
   readAll,
 } from '../../../../../infra/eventstoredb/read/readAll.ts';
 import { openSubscriptionStream } from '../../../../../infra/eventstoredb/subscribe/subscriptionStream.ts';
-import { subscribeToAppends } from '../../../../../infra/sqlite/eventStore/appendNotifier.ts';
+import {
+  countAppends,
+  subscribeToAppends,
+} from '../../../../../infra/sqlite/eventStore/appendNotifier.ts';
 import { createSessionQueue } from '../../../../../shared/runs/queueing/sessionQueue.ts';
 import { sleepUntilAborted, sleep } from '../../../../../shared/lib/time/sleep.ts';
 import { withDeadline } from '../../../../../shared/lib/time/withDeadline.ts';
@@ -74,7 +77,7 @@ test.each<[string, () => Promise<unknown>]>([
     'a call with retries',
     () => callWithRetry({ kind: 'read', description: 'read' }, async () => undefined),
   ],
-  ['a wait for the appends of others', () => news.wait(signal)],
+  ['a wait for the appends of others', () => news.wait(countAppends(), signal)],
   ['a wait in the queue of a session', () => queue.acquire('session_1', 1, signal).catch(String)],
 ])('%s leaves no listener on a signal that outlives it', async (_what, call) => {
   await Promise.all(Array.from({ length: CALLS }, call));

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { getEnvironmentData, Worker } from 'node:worker_threads';
 import { afterAll, expect, test } from '@jest/globals';
 import {
   announceAppend,
+  countAppends,
   subscribeToAppends,
 } from '../../../../../infra/sqlite/eventStore/appendNotifier.ts';
 
@@ -35,7 +36,8 @@ test('an append of another thread ends every wait, time after time', async () =>
   const second = subscribeToAppends();
   const times: number[] = [];
   for (let round = 0; round < 20; round += 1) {
-    const waits = [first, second, second].map((each) => timeOf(() => each.wait(signal)));
+    const count = countAppends();
+    const waits = [first, second, second].map((each) => timeOf(() => each.wait(count, signal)));
     other.postMessage('append');
     times.push(...(await Promise.all(waits)));
   }
@@ -46,14 +48,27 @@ test('an append of another thread ends every wait, time after time', async () =>
 
 test('an append that happened between reading and waiting ends the wait', async () => {
   const appends = subscribeToAppends();
+  const count = countAppends();
   announceAppend();
-  expect(await timeOf(() => appends.wait(signal))).toBeLessThan(SOON_MS);
+  expect(await timeOf(() => appends.wait(count, signal))).toBeLessThan(SOON_MS);
+  appends.close();
+});
+
+test('appends wake no thread that does not wait for one', async () => {
+  const appends = subscribeToAppends();
+  const memory = getEnvironmentData('turnlog: number of appends') as SharedArrayBuffer;
+  const woken = (): number => Atomics.notify(new Int32Array(memory), 0);
+  expect(woken()).toBe(0);
+  const wait = appends.wait(countAppends(), signal);
+  announceAppend();
+  await wait;
+  expect(woken()).toBe(0);
   appends.close();
 });
 
 test('closing ends a wait, and a later append does not disturb', async () => {
   const appends = subscribeToAppends();
-  const wait = timeOf(() => appends.wait(signal));
+  const wait = timeOf(() => appends.wait(countAppends(), signal));
   appends.close();
   expect(await wait).toBeLessThan(SOON_MS);
   announceAppend();
@@ -63,7 +78,7 @@ test('closing ends a wait, and a later append does not disturb', async () => {
 test('an abort ends a wait', async () => {
   const appends = subscribeToAppends();
   const stop = new AbortController();
-  const wait = timeOf(() => appends.wait(stop.signal));
+  const wait = timeOf(() => appends.wait(countAppends(), stop.signal));
   stop.abort();
   expect(await wait).toBeLessThan(SOON_MS);
   appends.close();
