@@ -10,7 +10,7 @@ import { join } from 'node:path';
 const folder = mkdtempSync(join(tmpdir(), 'turnlog-'));
 const service = spawn(
   process.execPath,
-  ['--expose-gc', '--heap-growing-percent=20', '--max-semi-space-size=8', 'services/main.ts'],
+  ['--expose-gc', '--max-semi-space-size=8', 'services/main.ts'],
   {
     env: { ...process.env, HOST: '127.0.0.1', PORT: '0', DATA_DIR: folder, LOG_LEVEL: 'warn' },
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -10,7 +10,7 @@ const docker = async (...args: string[]): Promise<string> =>
 const image = process.env['TURNLOG_IMAGE'];
 const START_TIMEOUT_MS = 30_000;
 /** Those of the image's entry point. Compiled code is only reused under the same flags. */
-const FLAGS = ['--expose-gc', '--heap-growing-percent=20', '--max-semi-space-size=8'];
+const FLAGS = ['--expose-gc', '--max-semi-space-size=8'];
 const key = 'chosen-for-a-container_7Qx2mVw9RkZp4LbN';
 const headers = { 'x-api-key': key, 'content-type': 'application/json' };
 

@@ -66,5 +66,5 @@ export const startConfined = ({ env }: World, options: Record<string, string>): 
     },
     [],
     undefined,
-    [process.execPath, '--expose-gc', '--heap-growing-percent=20', '--max-semi-space-size=8'],
+    [process.execPath, '--expose-gc', '--max-semi-space-size=8'],
   );
