@@ -24,8 +24,8 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
   warnOfOptions(config, process.env, logger);
   const services = chooseServices(args, config);
   const service = await startService(config, logger, { services, signal });
-  // Also of modules that the start imported. Cached compiled code makes the next start faster and
-  // smaller, even if this process is killed. Does nothing if no cache is configured.
+  // Includes the modules that the start imported. Cached compiled code makes the next start faster
+  // and smaller, even if this process is killed. Does nothing if no cache is configured.
   flushCompileCache();
   collectWhenIdle();
   const isOperatorsKey = config.BOOTSTRAP_API_KEY !== undefined;

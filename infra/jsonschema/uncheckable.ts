@@ -1,14 +1,18 @@
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 
 /** A property of Unicode, such as \p{L}, has hundreds of ranges; other such classes have a few. */
-const PROPERTY = /\\[pP]/g;
-const WIDE_CLASS = /\[\^|\\[DSW]|\./g;
 const CLASSES_PER_PROPERTY = 4;
+const PROPERTIES = new Set(['\\p', '\\P']);
+const WIDE_CLASSES = new Set(['\\D', '\\S', '\\W', '[^', '.']);
+const ESCAPE_OR_CLASS = /\\.|\[\^|\./gs;
 
-const countOf = (text: string, part: RegExp): number => text.match(part)?.length ?? 0;
-
-const classesIn = (pattern: string): number =>
-  countOf(pattern, WIDE_CLASS) + CLASSES_PER_PROPERTY * countOf(pattern, PROPERTY);
+function classesIn(pattern: string): number {
+  let classes = 0;
+  for (const [token] of pattern.matchAll(ESCAPE_OR_CLASS))
+    if (PROPERTIES.has(token)) classes += CLASSES_PER_PROPERTY;
+    else if (WIDE_CLASSES.has(token)) classes += 1;
+  return classes;
+}
 
 /**
  * Why a JSON Schema can't be checked: ajv leaves the name `__proto__` out of what a schema describes,

@@ -175,7 +175,7 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
     case 'account.hold_set.v1':
       return { ...state, hold: event.data };
     case 'account.erased.v1':
-      return { ...state, erased: true };
+      return { ...state, keys: [], erased: true };
     default:
       return event satisfies never;
   }

@@ -98,6 +98,10 @@ type Remembered = Pick<WholeStream<unknown>, 'state'> & { last: KnownEvent };
 /** The states of streams, as last loaded, by store. */
 const remembered = new WeakMap<object, LRUCache<string, Remembered>>();
 
+/** Forgets the state of a stream, whose texts were erased. */
+export const forgetState = (store: object, stream: string): void =>
+  void remembered.get(store)?.delete(stream);
+
 /**
  * A stream whose state is remembered: of a stream that was loaded before, only newer events are read,
  * so the cost of a command does not grow with the stream. `sizeOf` counts the parts of a state, of

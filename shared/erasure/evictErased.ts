@@ -1,4 +1,5 @@
 import { agentErasedError, originErasedError, sessionErasedError } from './errors.ts';
+import { forgetState } from '../commandHandling/targetStream.ts';
 import { mapInSlices } from '../lib/concurrency/yieldToEventLoop.ts';
 import { streamId, streamKind } from '../eventlog/streams.ts';
 import type { Position } from '../ports/eventStore.ts';
@@ -41,7 +42,10 @@ export function evictErased(
   store.keys.evict(stream, key_ids);
   endRuns(runState, stream);
   const id = streamId(stream);
-  if (streamKind(stream) !== 'session') return cachedRows.forget?.(stream);
+  if (streamKind(stream) !== 'session') {
+    forgetState(store, stream);
+    return cachedRows.forget?.(stream);
+  }
   runState.sessionCache.delete(id);
   runState.sessionCache.deleteGroup(id);
   runState.openTurnQueue.remove({ session_id: id });

@@ -155,7 +155,7 @@ export function startReplay(
   const before = () => startedBefore(context, replay_id);
   const create = (): Promise<StartedReplay> =>
     runInTurn(context, account_id, async (signal) => {
-      // Another attempt may have had its turn first.
+      // A concurrent attempt may have started the replay.
       const started = claim && (await before());
       if (started) {
         context.onIdempotentReplay?.();

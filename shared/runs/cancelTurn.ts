@@ -99,10 +99,9 @@ export async function reserveCancellation(
 }
 
 /**
- * Cancels the open turn of a session, in whichever process it runs. A run of this
- * process is interrupted and records its ended tool calls first; after the end, no run can record
- * anything. For a
- * turn that has already ended, the recorded end is returned. Errors: `session_not_found`,
+ * Cancels the open turn of a session, in whichever process it runs. A run in this process is
+ * interrupted, and records its ended tool calls first. Returns the recorded end of a turn that has
+ * already ended. Errors: `session_not_found`,
  * `turn_not_found`, `session_erased`, `origin_erased` for a turn shared by a fork, `session_busy`
  * under constant writes to the session, `stream_damaged`, `release_too_old`, `key_missing`,
  * `store_unavailable`.
@@ -116,15 +115,17 @@ export async function cancelTurn(
     turn: requestedTurn = claim?.reserved.turn,
   }: Cancellation & { claim?: Claim },
 ): Promise<CancelledTurn> {
-  await requireSessionOwner(context, actor.account_id, session_id);
+  // The turn of a run in this process may have been ended by another, and be followed by others.
+  const target = {
+    session_id,
+    ...(await reserveCancellation(context, actor, {
+      session_id,
+      ...(requestedTurn !== undefined && { turn: requestedTurn }),
+    })),
+  };
   const { turnWatch } = context.runState;
-  const { turn, appended } = await turnWatch.endTurn(
-    { session_id, ...(requestedTurn !== undefined && { turn: requestedTurn }) },
-    (target) =>
-      recordCancellation(context, actor, {
-        session_id,
-        ...(target !== undefined && { turn: target }),
-      }),
+  const { turn, appended } = await turnWatch.endTurn(target, () =>
+    recordCancellation(context, actor, target),
   );
   const ref = { session_id, turn };
   if (!appended) {

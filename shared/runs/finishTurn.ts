@@ -115,7 +115,7 @@ export async function finishTurn(
   const { openTurnQueue, turnWatch } = context.runState;
   const turn = turnOf(run);
   const stopped = Promise.withResolvers<void>();
-  let ending: Promise<unknown> | undefined;
+  let ending: Promise<{ appended: unknown } | undefined> | undefined;
   const unsubscribe = turnWatch.subscribe({
     ...turn,
     by: 'run',
@@ -133,7 +133,8 @@ export async function finishTurn(
     return await completeTurn(context, run, calls, answer);
   } finally {
     // The client, and the next run of the session, then find the recorded end.
-    await ending?.catch(() => openTurnQueue.add(turn.session_id, run.head.revision + 1));
+    if (ending && !(await ending.catch(() => undefined))?.appended)
+      openTurnQueue.add(turn.session_id, run.head.revision + 1);
     unsubscribe();
     turnWatch.notifyEnded(turn, 'ended');
   }

@@ -200,7 +200,7 @@ async function compare(
 /**
  * Measures rows of this checkout and of another one, and reports each as soon as it is there. Both
  * services run at once and take turns in every round, because the machine is shared: the ratio is the
- * mean of the rounds' ratios, and above 1 where ours is the better one.
+ * geometric mean of the rounds' ratios, and above 1 where ours is the better one.
  */
 export async function compareWith(
   other: string,

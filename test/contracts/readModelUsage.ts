@@ -198,7 +198,7 @@ export function usageContract(name: string, open: () => Promise<ReadModelsFixtur
       },
     );
 
-    test('goes with a session that is erased with an account whose stream can not record that', async () => {
+    test('is removed with a session of an erased account whose stream cannot record the erasure', async () => {
       await apply(
         record('session_1', sessionStarted('agent_1')),
         ...turn('session_1', 1, turnCompleted(1)),

@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+import { entriesUpTo } from '../../../shared/lib/memory/entriesUpTo.ts';
 import type { EncodedEvent, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
 
 /** How many events are remembered. They take a few megabytes. */
@@ -20,19 +22,13 @@ const locationOf = (stream: string, revision: number): string => `${revision}@${
  * ids only at the revision of the append, so this detects an id that is reused elsewhere.
  */
 export function createRecentEventIds(): RecentEventIds {
-  const locations = new Map<string, string>();
-  // Passes each id once. A new iterator would begin with the holes that deleted ids leave in the map.
-  const leastRecent = locations.keys();
+  const locations = new LRUCache<string, string>(entriesUpTo(MAX_EVENTS));
   let lastAppended: Position | undefined;
 
   return {
     remember(events) {
-      for (const { id, stream, revision } of events) {
-        // A Map iterates in insertion order.
-        locations.delete(id);
+      for (const { id, stream, revision } of events)
         locations.set(id, locationOf(stream, revision));
-        if (locations.size > MAX_EVENTS) locations.delete(leastRecent.next().value!);
-      }
     },
     recordAppended(position) {
       if (lastAppended === undefined || position > lastAppended) lastAppended = position;
@@ -40,7 +36,7 @@ export function createRecentEventIds(): RecentEventIds {
     lastAppended: () => lastAppended,
     existElsewhere: (stream, firstRevision, events) =>
       events.some(({ id }, index) => {
-        const location = locations.get(id);
+        const location = locations.peek(id);
         return location !== undefined && location !== locationOf(stream, firstRevision + index);
       }),
   };

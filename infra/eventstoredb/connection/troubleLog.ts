@@ -17,6 +17,8 @@ export const NO_ANSWER = 'The event store does not answer.';
 
 /** Node.js's and OpenSSL's messages about certificates that are not accepted. */
 const CERTIFICATE_ERROR = /certificate|self.signed|unable to verify|altnames|does not match/i;
+/** OpenSSL's message about a node that refuses the certificate of this service. */
+const OWN_CERTIFICATE = /alert (bad certificate|certificate|unknown ca)/i;
 const OTHER_NAME = /altnames|does not match/i;
 const NOT_NOW = /expired|not yet valid/i;
 /** Node.js's advice about its own option, which does not help where tlsCAFile is set. */
@@ -61,6 +63,8 @@ export function describeHostError(host: Host, target: ConnectionTarget, error: u
     return `The event store at ${name} refuses connections: start the node, or correct the host and the port in EVENTSTOREDB_URL.`;
   if (/ENOTFOUND|EAI_AGAIN|Name resolution failed/i.test(message))
     return `The host of the event store ${name} is not found: correct it in EVENTSTOREDB_URL, or its DNS entry.`;
+  if (OWN_CERTIFICATE.test(message))
+    return `The event store at ${name} refuses the certificate of this service (${message}): correct userCertFile and userKeyFile in EVENTSTOREDB_URL.`;
   if (CERTIFICATE_ERROR.test(message))
     return `The certificate of the event store at ${name} is not accepted (${message.replace(NODE_ADVICE, '')}): ${certificateRemedy(message, target)}.`;
   if (target.tls && NOT_TLS.test(message))

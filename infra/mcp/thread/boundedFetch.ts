@@ -74,8 +74,8 @@ export function createMessageMeter(
   };
 }
 
-/** The library compares media types in lower case. */
-const EVENT_STREAM = /^\s*text\/event-stream\s*(;|$)/i;
+/** The library compares media types in lower case, and takes one with a comma for unknown. */
+const EVENT_STREAM = /^\s*text\/event-stream\s*(;[^,]*)?$/i;
 
 /**
  * True for a response that the library parses as a stream: it takes any body of a GET for one, and

@@ -68,7 +68,7 @@ function limitReplies(send: Send, inflow: Inflow): Send {
     const bytes = REPLY_BYTES + Buffer.byteLength(JSON.stringify(message));
     pendingBytes += bytes;
     try {
-      if (pendingBytes > REPLIES_BYTES) inflow.exceed('it does not answer replies to its requests');
+      if (pendingBytes > REPLIES_BYTES) inflow.exceed('it does not accept replies to its requests');
       else await send(message, options);
     } finally {
       pendingBytes -= bytes;

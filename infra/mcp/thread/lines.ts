@@ -58,8 +58,8 @@ export function createLineSplitter(maxBytes: number, onTooLong: () => void) {
 }
 
 /**
- * Passes on whole lines of an event stream, which end with line feeds or carriage returns. The parser of event streams searches an incomplete line anew with each
- * chunk, and a server may send single bytes.
+ * Passes on whole lines of an event stream, which end with line feeds or carriage returns. The parser
+ * of event streams searches an incomplete line anew with each chunk, and a server may send single bytes.
  */
 export function createLineBuffer(): (chunk: Uint8Array) => Uint8Array | undefined {
   const partial = createPartialLine();

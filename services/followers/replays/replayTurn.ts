@@ -37,7 +37,7 @@ async function endTurn(
   );
 }
 
-/** As many processes died in attempts of a turn as a turn has attempts: it is not run again. */
+/** The turn has used up its attempts: a process died in each of them. */
 export class ProcessesDied extends Error {}
 
 /** A turn to replay. */
@@ -121,11 +121,12 @@ async function attemptTurn(
   held.defer(await acquireAll(deaths > 0 ? [semaphore, crashedTurns] : [semaphore], limits));
   held.defer(await throttle.begin(signal));
   if (budget.isSpent()) throw new BudgetSpent();
+  let ended: Promise<void> | undefined;
   const end = (): Promise<void> =>
-    attempts.end(turn).catch((error: unknown) => {
+    (ended ??= attempts.end(turn).catch((error: unknown) => {
       const message = 'the end of an attempt could not be noted: a restart counts it as a death';
       context.logger.warn({ ...turn, ...errorSummary(error) }, message);
-    });
+    }));
   await attempts.begin(turn);
   // A process that is stopped may be ended before the end of its turns is recorded.
   const stopping = addAbortListener(signal, () => void end());

@@ -74,7 +74,10 @@ export function startReplays({
     async poll() {
       const running = new Set(await readModels.listRunningReplays(runningOfAll));
       // Replays may have been cancelled or erased while no process ran them.
-      if (hasOldAttempts) await replaying.attempts.keepOnly([...running]);
+      if (hasOldAttempts)
+        await replaying.attempts.keepOnly([...running]).catch((error: unknown) => {
+          logger.warn({ err: error }, 'the attempts of ended replays could not be removed');
+        });
       hasOldAttempts = false;
       for (const [id, { stop }] of tasks) if (!running.has(id)) stop.abort(new ReplayCancelled());
       for (const id of running) if (!tasks.has(id)) start(id);

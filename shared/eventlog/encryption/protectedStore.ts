@@ -1,3 +1,5 @@
+import { LRUCache } from 'lru-cache';
+import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { Keyring, ReadingKeys } from './keyring.ts';
@@ -107,19 +109,17 @@ function withTexts<Log extends Followed>(
     ...log,
     async *subscribe(options: Parameters<EventLog['subscribe']>[0]) {
       /** The types of the latest events by stream; an erasure may follow until the end of the log. */
-      const latest = new Map<string, string>();
-      // Passes each stream once. A new iterator would begin with the holes that deleted streams leave.
-      const leastRecent = latest.keys();
+      const latest = new LRUCache<string, string>(entriesUpTo(REMEMBERED_STREAMS));
       for await (const batch of log.subscribe(options)) {
         for (const event of batch.events) {
-          latest.delete(event.stream);
-          if (isErasure(event.type)) keys.evict(event.stream, keysNamedBy(event));
-          else latest.set(event.stream, event.type);
-          if (latest.size > REMEMBERED_STREAMS) latest.delete(leastRecent.next().value!);
+          if (isErasure(event.type)) {
+            latest.delete(event.stream);
+            keys.evict(event.stream, keysNamedBy(event));
+          } else latest.set(event.stream, event.type);
         }
         if (batch.caughtUp) {
           // These are the last events of their streams, which need not be read then.
-          for (const [stream, type] of latest) keys.noteLastEvent(stream, type);
+          latest.rforEach((type, stream) => keys.noteLastEvent(stream, type));
           latest.clear();
         }
         yield { ...batch, events: await openBatch(batch.events, opening) };

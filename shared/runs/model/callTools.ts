@@ -74,8 +74,7 @@ interface PendingCall {
  * Makes the tool calls of an answer concurrently, and records them in the model's order. Calls that
  * have ended meanwhile are recorded together: the read models rewrite the row of the turn, with all of its
  * texts, after each append. At an interruption, ended calls are recorded, unless another process has
- * recorded the end of the turn before. Calls still pending then are
- * abandoned.
+ * recorded the end of the turn before. Pending calls are abandoned.
  */
 export async function callTools(
   context: ToolCallContext,

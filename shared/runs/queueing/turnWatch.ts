@@ -127,6 +127,11 @@ const CLIENT_POLL_MS = 500;
  */
 const RUN_POLL_MS = 600;
 const SIGNALLED_RUN_POLL_MS = 3_000;
+/** What was appended to end a turn; nothing if it had ended, or its start was not found. */
+interface TurnEnding {
+  appended: unknown;
+}
+
 /** The end of a turn and of its session are two events, and a run may record a few more. */
 const NEWS_PAGE = 8;
 /** Time that a cancellation gives a run to record its ended tool calls. */
@@ -148,7 +153,7 @@ export interface WatchedTurn extends TurnRef {
    * Stops a run before `ending` records the end of its turn. Resolves when the run has recorded its
    * ended tool calls. Never rejects.
    */
-  onStop?: (ending: Promise<unknown>) => Promise<void>;
+  onStop?: (ending: Promise<TurnEnding>) => Promise<void>;
 }
 
 /**
@@ -159,12 +164,12 @@ export interface TurnWatch {
   /** Returns a function that unsubscribes. */
   subscribe(turn: WatchedTurn): () => void;
   /**
-   * Records the end of a turn, or of the open one, with `recordEnd`. A run of this process is stopped
-   * before, because it can't record the tool calls that have ended after the end of its turn.
+   * Records the end of a turn, if there is one, with `recordEnd`. A run in this process is stopped
+   * first, because it can't record tool calls after the end of its turn.
    */
-  endTurn<Ended>(
+  endTurn<Ended extends TurnEnding>(
     turn: Pick<TurnRef, 'session_id'> & Partial<TurnRef>,
-    recordEnd: (turn: number | undefined) => Promise<Ended>,
+    recordEnd: () => Promise<Ended>,
   ): Promise<Ended>;
   /** Reports an end that occurred in this process. */
   notifyEnded(turn: TurnRef, end: TurnEndKind): void;
@@ -298,10 +303,10 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     },
     async endTurn({ session_id, turn }, recordEnd) {
       const runs = [...(entries.get(session_id)?.turns ?? [])];
-      const run = runs.find(({ onStop, ...open }) => onStop && open.turn === (turn ?? open.turn));
-      if (!run?.onStop) return recordEnd(turn);
+      const run = runs.find((watched) => watched.onStop && watched.turn === turn);
+      if (!run?.onStop) return recordEnd();
       const { promise: stopped, resolve } = Promise.withResolvers<void>();
-      const ending = stopped.then(() => recordEnd(run.turn));
+      const ending = stopped.then(recordEnd);
       await resolvesWithin(run.onStop(ending), STOP_MS);
       resolve();
       return ending;

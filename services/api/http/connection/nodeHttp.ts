@@ -36,6 +36,7 @@ export class GatheredRequest extends IncomingMessage {
   #size = 0;
   #pieces = 0;
   #isWaiting = false;
+  #isRead = false;
   /** True if the readable stream takes more. */
   #takesMore = true;
 
@@ -70,6 +71,7 @@ export class GatheredRequest extends IncomingMessage {
   }
 
   override _read(size: number): void {
+    this.#isRead = true;
     this.#takesMore = true;
     if (!this.#isWaiting) super._read(size);
   }
@@ -78,6 +80,9 @@ export class GatheredRequest extends IncomingMessage {
   readOn(): void {
     this.#isWaiting = false;
     this.#pieces = 0;
-    if (this.#takesMore && !this.complete) super._read(0);
+    if (!this.#takesMore || this.complete) return;
+    // Node counts a request as read after `_read`, and no longer discards a body that its handler left.
+    if (this.#isRead) super._read(0);
+    else if (this.socket.readable) this.socket.resume();
   }
 }

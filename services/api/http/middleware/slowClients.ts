@@ -23,7 +23,7 @@ interface ClientProgress {
   received: number;
   /** When it had received so many bytes, or had none to receive. */
   since: number;
-  /** How long responses have waited for memory that its account has above its share. */
+  /** How long its account has held more than its share while responses waited for memory. */
   aboveShareMs: number;
   /** The state of its latest request, with its account once that is known. */
   state: { account_id?: string };
@@ -46,8 +46,9 @@ interface SlowClientOptions {
 
 /**
  * Cuts connections whose clients stopped reading their response, or read it too slowly while responses
- * wait for the memory of their account. While the account has more than its share, the least speed rises
- * until one of its clients is cut. One timer checks all connections, so that requests cost nothing.
+ * wait for the memory of their account. While the account has more than its share, the speed that its
+ * clients must reach doubles every minute. One timer checks all connections, so that requests cost
+ * nothing.
  */
 export function disconnectSlowClients({
   logger,
@@ -66,10 +67,10 @@ export function disconnectSlowClients({
   const unsent = (): number =>
     [...readers.keys()].reduce((sum, { writableLength }) => sum + writableLength, 0);
 
-  /** The bytes that a client has to read to be left alone. */
-  function leastBytes(reader: ClientProgress, account_id: string, isAboveShare: boolean): number {
+  /** The bytes that a client has to read to be left alone. `isCut`: another one of its account was cut. */
+  function leastBytes(reader: ClientProgress, account_id: string, isCut: boolean): number {
     if (!isInTheWay(account_id)) return 1;
-    if (!isAboveShare) return slowReaderBytes;
+    if (isCut || !exceedsShare(account_id)) return slowReaderBytes;
     reader.aboveShareMs += checkEveryMs;
     return slowReaderBytes * 2 ** Math.floor(reader.aboveShareMs / doubleEveryMs);
   }
@@ -80,12 +81,15 @@ export function disconnectSlowClients({
     const now = performance.now();
     const maxStallMs = isScarce(unsent()) ? stalledWhenScarceMs : stalledMs;
     for (const [socket, reader] of readers) {
+      if (socket.destroyed) {
+        readers.delete(socket);
+        continue;
+      }
       const received = countReceivedBytes(socket);
       const { account_id = '' } = reader.state;
-      const isAboveShare = !cutAccounts.has(account_id) && exceedsShare(account_id);
-      const least = leastBytes(reader, account_id, isAboveShare);
-      if (socket.destroyed) readers.delete(socket);
-      else if (socket.writableLength === 0 || received - reader.received >= least) {
+      const hasReadEnough = (): boolean =>
+        received - reader.received >= leastBytes(reader, account_id, cutAccounts.has(account_id));
+      if (socket.writableLength === 0 || hasReadEnough()) {
         reader.received = received;
         reader.since = now;
       } else if (now - reader.since >= maxStallMs) {

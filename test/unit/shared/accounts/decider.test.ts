@@ -169,6 +169,7 @@ describe('an account', () => {
     past.when({ type: 'open_account', name: 'again' }).thenRejected('account_exists');
     past.when({ type: 'issue_key', key: keyData('key_2') }).thenRejected('account_erased');
     past.when({ type: 'revoke_key', key_id: 'key_1' }).thenRejected('account_erased');
+    expect([opened, issued, erased].reduce(account.evolve, account.initialState).keys).toEqual([]);
     past.when({ type: 'set_limits', limits: { runs: 1 } }).thenRejected('account_erased');
   });
 });

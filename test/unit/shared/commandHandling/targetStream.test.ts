@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { authorOf, prepareEvents } from '../../../../shared/commandHandling/prepareEvents.ts';
 import {
+  forgetState,
   rememberedStreamTarget,
   wholeStreamTarget,
 } from '../../../../shared/commandHandling/targetStream.ts';
@@ -61,11 +62,12 @@ function opened() {
     const { state, head } = await load(maxSize);
     return [state.keys.map(({ key_id }) => key_id), head.revision, read];
   };
-  return { append, loaded, damaged };
+  const forget = (): void => forgetState(source.store, 'account-acct_1');
+  return { append, loaded, damaged, forget };
 }
 
 test('of a remembered stream, only the newest events are read', async () => {
-  const { append, loaded, damaged } = opened();
+  const { append, loaded, damaged, forget } = opened();
   const keys = Array.from({ length: 70 }, (_, at) => `key_${at}`);
   await append(accountOpened(), ...keys.map((key) => keyIssued(key)));
   expect(await loaded()).toEqual([keys, 70, 71]);
@@ -84,6 +86,8 @@ test('of a remembered stream, only the newest events are read', async () => {
   damaged.record({ stream: 'account-acct_1', revision: 1, reason: 'was changed' } as never);
   expect((await loaded())[2]).toBe(132);
   expect(damaged.has('account-acct_1')).toBe(false);
+  forget();
+  expect((await loaded())[2]).toBe(132);
 });
 
 test('a state with more parts than may be remembered is not', async () => {

@@ -42,6 +42,8 @@ test('reports a missing answer at once, but logs it only when it persists', () =
   expect(lines).toEqual([NO_ANSWER, RECOVERED]);
 });
 
+const host = { address: 'es1', port: 2113 };
+
 test.each([
   [
     'self-signed certificate; if the root CA is installed locally, try running Node.js with --use-system-ca',
@@ -55,8 +57,17 @@ test.each([
 ])('says what to do about the certificate after "%s"', (message, remedy) => {
   const details = `No connection established. Last error: Error: ${message}. Resolution note: `;
   const error = Object.assign(new Error(details), { code: 14, details });
-  const host = { address: 'es1', port: 2113 };
   const trouble = describeHostError(host, parseConnectionString('esdb://es1'), error);
   expect(trouble).toContain('The certificate of the event store at es1:2113 is not accepted (');
   expect(trouble.endsWith(remedy)).toBe(true);
 });
+
+test.each(['bad certificate', 'certificate required', 'unknown ca'])(
+  'says which certificate a node refuses with "%s"',
+  (alert) => {
+    const error = new Error(`ssl3_read_bytes:ssl/tls alert ${alert}`);
+    const trouble = describeHostError(host, parseConnectionString('esdb://es1'), error);
+    expect(trouble).toContain('refuses the certificate of this service');
+    expect(trouble).toContain('userCertFile');
+  },
+);

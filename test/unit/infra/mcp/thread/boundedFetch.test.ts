@@ -85,6 +85,7 @@ test.each([
   ['GET', 200, 'application/json', undefined, undefined],
   // The library keeps the whole text of these.
   ['POST', 200, 'text/event-streams', REQUEST, 'too long'],
+  ['POST', 200, 'text/event-stream;a,b', REQUEST, 'too long'],
   ['POST', 200, 'text/event-stream', REPLY, 'too long'],
   ['POST', 202, 'text/event-stream', REQUEST, 'too long'],
   ['POST', 500, 'text/event-stream', REQUEST, 'too long'],

@@ -66,7 +66,7 @@ test('a server that lets too many replies wait is disconnected', async () => {
   const waiting: ServerResponse[] = [];
   const reasons = await connect(numbered(300, KIB), (response) => waiting.push(response));
   await until(() => reasons.length > 0, WAIT_MS);
-  expect(reasons[0]).toBe('it does not answer replies to its requests');
+  expect(reasons[0]).toBe('it does not accept replies to its requests');
   expect(waiting.length).toBeLessThan(250);
 }, 60_000);
 

@@ -204,42 +204,43 @@ describe('before the end of a turn is recorded', () => {
       onEnd: () => undefined,
       async onStop(ending) {
         steps.push('stops');
-        void ending.then((end) => steps.push(end));
+        void ending.then((end) => steps.push(end.appended));
         await stopped;
         steps.push('stopped');
       },
     });
-    const recordEnd = async (turn?: number): Promise<string> => {
-      steps.push(`records the end of ${turn}`);
-      return 'ended';
+    const recordEnd = async () => {
+      steps.push('records the end');
+      return { appended: 'the end' };
     };
     return { steps, recordEnd };
   }
 
-  test.each([undefined, 1])('its run is stopped, and then hears of it (turn %s)', async (turn) => {
+  test('its run is stopped, and then hears of it', async () => {
     const watch = open();
     const { steps, recordEnd } = runWith(
       watch,
       settled().then(() => undefined),
     );
-    const target = { session_id: SESSION, ...(turn !== undefined && { turn }) };
-    expect(await watch.endTurn(target, recordEnd)).toBe('ended');
-    expect(steps).toEqual(['stops', 'stopped', 'records the end of 1', 'ended']);
+    const target = { session_id: SESSION, turn: 1 };
+    expect(await watch.endTurn(target, recordEnd)).toEqual({ appended: 'the end' });
+    expect(steps).toEqual(['stops', 'stopped', 'records the end', 'the end']);
   });
 
   test('no other run is stopped, and none of another process is waited for', async () => {
     const watch = open();
     const { steps, recordEnd } = runWith(watch, Promise.resolve());
     await watch.endTurn({ session_id: SESSION, turn: 2 }, recordEnd);
-    await watch.endTurn({ session_id: 'session_2' }, recordEnd);
-    expect(steps).toEqual(['records the end of 2', 'records the end of undefined']);
+    await watch.endTurn({ session_id: 'session_2', turn: 1 }, recordEnd);
+    await watch.endTurn({ session_id: SESSION }, recordEnd);
+    expect(steps).toEqual(['records the end', 'records the end', 'records the end']);
   });
 
   test('its run is not waited for longer than some seconds', async () => {
     const watch = open();
     const { steps, recordEnd } = runWith(watch, new Promise(() => undefined));
-    await watch.endTurn({ session_id: SESSION }, recordEnd);
-    expect(steps).toEqual(['stops', 'records the end of 1', 'ended']);
+    await watch.endTurn({ session_id: SESSION, turn: 1 }, recordEnd);
+    expect(steps).toEqual(['stops', 'records the end', 'the end']);
   });
 
   test('and can’t be, its run hears of the error', async () => {

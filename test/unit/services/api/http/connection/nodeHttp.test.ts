@@ -102,3 +102,24 @@ test('of bodies of many pieces, one is read on in each turn of the event loop', 
   for (const client of clients) client.destroy();
   server.close();
 });
+
+test('a body of many pieces that its handler does not read is discarded', async () => {
+  const server = createServer({ IncomingMessage: GatheredRequest }, (request, response) => {
+    setTimeout(() => response.end(request.url), 50);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  client.write('POST /first HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n');
+  client.write(`${'1\r\nx\r\n'.repeat(300_000)}0\r\n\r\n`);
+  client.write('GET /second HTTP/1.1\r\nhost: x\r\n\r\n');
+  let answers = '';
+  client.setEncoding('latin1');
+  for await (const text of client) {
+    answers += text as string;
+    if (answers.includes('/second')) break;
+  }
+  expect(answers.match(/HTTP\/1.1 200 OK/g)).toHaveLength(2);
+  client.destroy();
+  server.close();
+});

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { setTimeout } from 'node:timers/promises';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import Koa from 'koa';
 import { disconnectSlowClients } from '../../../../../../services/api/http/middleware/slowClients.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
@@ -129,4 +129,12 @@ test('leaves a client alone that waits for its answer', async () => {
   const socket = await ask('/slow');
   const [bytes] = (await once(socket.resume(), 'data')) as [Buffer];
   expect(bytes.toString()).toContain('200 OK');
+});
+
+test('a client without anything to receive needs no more speed later', async () => {
+  const exceedsShare = jest.fn(() => true);
+  await serve(600_000, 600_000, () => true, { isInTheWay: () => true, exceedsShare });
+  await ask('/slow');
+  await setTimeout(300);
+  expect(exceedsShare).not.toHaveBeenCalled();
 });
