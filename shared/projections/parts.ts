@@ -38,7 +38,7 @@ function rowsOf({ changes, counts }: PlannedEvent): { named: string[]; others: n
  * events is one part, because its progress must be written, too.
  */
 export function partsOf(plan: readonly PlannedEvent[]): (readonly PlannedEvent[])[] {
-  // So are most batches, and the names of all rows would take a twelfth of the time to apply them.
+  // Most batches are one part. Naming all of their rows would take a twelfth of the time to apply them.
   if (plan.reduce((sum, event) => sum + rowsAtMost(event), 0) <= ROWS_OF_PART) return [plan];
   // Before a declaration the log had another id than in the checkpoint of the batch.
   const declared = plan.findLastIndex(({ stored }) => isRestoreDeclaration(stored));

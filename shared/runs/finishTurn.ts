@@ -16,7 +16,7 @@ import {
   type TurnAnswer,
 } from './model/modelLoop.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
-import { turnEndedError } from './queueing/turnWatch.ts';
+import { turnEndedError, type TurnEnding } from './queueing/turnWatch.ts';
 import { recordTurnEnd, turnOf, type RecordTurnContext } from './recordTurn.ts';
 import { runResultOf, type RunResult } from './runResult.ts';
 
@@ -115,7 +115,7 @@ export async function finishTurn(
   const { openTurnQueue, turnWatch } = context.runState;
   const turn = turnOf(run);
   const stopped = Promise.withResolvers<void>();
-  let ending: Promise<{ appended: unknown } | undefined> | undefined;
+  let ending: Promise<TurnEnding> | undefined;
   const unsubscribe = turnWatch.subscribe({
     ...turn,
     by: 'run',

@@ -49,7 +49,7 @@ export function subscribeToAppends(): AppendNotifications {
   async function arm(count: number): Promise<void> {
     if (isArmed) return;
     isArmed = true;
-    // Without a wait where there has been an append meanwhile.
+    // Does not wait if there has been an append since.
     await Atomics.waitAsync(counter, 0, count).value;
     isArmed = false;
     wakeAll();

@@ -127,15 +127,15 @@ const CLIENT_POLL_MS = 500;
  */
 const RUN_POLL_MS = 600;
 const SIGNALLED_RUN_POLL_MS = 3_000;
-/** What was appended to end a turn; nothing if it had ended, or its start was not found. */
-interface TurnEnding {
-  appended: unknown;
-}
-
 /** The end of a turn and of its session are two events, and a run may record a few more. */
 const NEWS_PAGE = 8;
 /** Time that a cancellation gives a run to record its ended tool calls. */
 const STOP_MS = 2_000;
+
+/** What was appended to end a turn; nothing if it had ended, or its start was not found. */
+export interface TurnEnding {
+  appended: unknown;
+}
 
 export interface TurnRef {
   session_id: string;

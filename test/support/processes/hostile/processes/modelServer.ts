@@ -111,7 +111,7 @@ async function sendStream(response: ServerResponse, chunks: Iterable<string>): P
   response.end(END);
 }
 
-/** Sends an answer after 100,000 bytes, each a chunk of its own. */
+/** Sends an answer after 100,000 bytes, each in a separate chunk. */
 async function sendBytes(response: ServerResponse, stream = false): Promise<void> {
   response.writeHead(200, { 'content-type': stream ? 'text/event-stream' : 'application/json' });
   response.flushHeaders();

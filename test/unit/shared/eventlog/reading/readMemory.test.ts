@@ -95,7 +95,7 @@ test('the waits of a request end together, however late the last one begins', as
   const held = heldRead();
   const holding = [reservation()(held.read), reservation()(held.read)];
   const request = reservation();
-  // A clock that stands still could let a loop that another test has left in this process run for ever.
+  // A clock that stands still could keep a loop of another test in this process running.
   const now = performance.now.bind(performance);
   const clock = jest
     .spyOn(performance, 'now')
