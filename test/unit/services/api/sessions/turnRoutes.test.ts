@@ -105,6 +105,6 @@ test('a few of the clients that have waited for the same thing are answered per 
     most = Math.max(most, clients.now);
   }
   await Promise.all(answers);
-  // The steps of one turn take two milliseconds.
-  expect(most).toBeLessThanOrEqual(3);
+  // The steps of one turn take two milliseconds, and parts of two turns can lie between two counts.
+  expect(most).toBeLessThanOrEqual(4);
 });
