@@ -5,14 +5,14 @@ export const REQUEST_LIMITS = {
   /**
    * The memory ledger: the part of the Node.js heap limit that each purpose may use. Content can be
    * in memory in more than one form, and strings may take two bytes per character. The parts
-   * therefore add up to half of the heap.
+   * therefore add up to less than half of the heap.
    */
   heap: {
     /**
      * Request bodies.
      * @beyond 429/503
      */
-    bodies: 0.06,
+    bodies: 0.05,
     /**
      * Prompts of runs in flight, unless MAX_PROMPT_BYTES is set.
      * @beyond [waits](#runs)
@@ -22,7 +22,7 @@ export const REQUEST_LIMITS = {
      * Inputs and instructions of waiting runs, likewise.
      * @beyond 429/503
      */
-    waitingRuns: 0.06,
+    waitingRuns: 0.05,
     /** Pages of streams, and compared rows. */
     sessionReads: 0.04,
     /**
@@ -36,12 +36,12 @@ export const REQUEST_LIMITS = {
      * Responses being sent.
      * @beyond [waits](#responses)
      */
-    answers: 0.1,
+    answers: 0.08,
     /**
      * Model responses until recorded.
      * @beyond 503
      */
-    modelAnswers: 0.1,
+    modelAnswers: 0.08,
     /**
      * MCP tools.
      * @beyond not loaded; logged

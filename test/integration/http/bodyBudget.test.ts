@@ -18,7 +18,7 @@ beforeAll(async () => {
     DATA_DIR: folder,
     BOOTSTRAP_API_KEY: TEST_KEY,
     // A budget of 8 MiB and a little.
-    NODE_OPTIONS: '--max-old-space-size=132 --max-semi-space-size=1',
+    NODE_OPTIONS: '--max-old-space-size=162 --max-semi-space-size=1',
   });
   url = await server.ready;
 });
