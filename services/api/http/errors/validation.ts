@@ -48,6 +48,16 @@ const nullErrors = (errors: readonly ErrorObject[], union: ErrorObject): ErrorOb
 const isOfConstant = ({ keyword }: ErrorObject): boolean =>
   keyword === 'const' || keyword === 'enum';
 
+/** Where constants of all branches exclude the value of one member: an error with all of them. */
+function errorOfConstants(branches: readonly ErrorObject[][]): ErrorObject | undefined {
+  const errors = branches.map((branch) => branch.find(isOfConstant));
+  const [first] = errors;
+  if (!first || errors.some((error) => error?.instancePath !== first.instancePath))
+    return undefined;
+  const allowedValues = errors.flatMap((error) => Object.values(error!.params).flat() as unknown[]);
+  return Object.assign(first, { keyword: 'enum', params: { allowedValues } });
+}
+
 /**
  * The errors of the branch that the client probably meant: of those whose constants match, or else of
  * all, the one with the fewest errors, or any where the value is no object. Undefined on a tie.
@@ -56,6 +66,8 @@ function errorsOfMeantBranch(
   branches: readonly ErrorObject[][],
   { instancePath }: ErrorObject,
 ): ErrorObject[] | undefined {
+  const excluded = errorOfConstants(branches);
+  if (excluded) return [excluded];
   const chosen = branches.filter((errors) => !errors.some(isOfConstant));
   const [fewest, next] = (chosen.length > 0 ? chosen : branches).toSorted(
     (one, other) => one.length - other.length,

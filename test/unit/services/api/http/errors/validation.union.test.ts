@@ -76,6 +76,7 @@ test.each<[object, Record<string, string>]>([
 test.each<[string, unknown, string, string]>([
   ['a missing member', { type: 'json_schema' }, '/json_schema', 'is required.'],
   ['no object', 'json_object', '', 'must be object.'],
+  ['of none', { type: 'xml' }, '/type', 'must be one of text, json_object, json_schema.'],
 ])('the constant of a branch decides which one is meant: %s', (_, format, field, problem) => {
   const body = { name: 'a', instruction: 'b', model: 'c', response_format: format };
   const name = `response_format${field}`;
