@@ -4,7 +4,6 @@ import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { readUntilComplete } from '../../../shared/eventlog/reading/untilWhole.ts';
 import type { StreamFlaw } from '../../../shared/eventlog/reading/streamDamage.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
