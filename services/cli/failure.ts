@@ -26,6 +26,18 @@ export const resultLostError = ({ message }: Error): TurnlogError =>
 export const maskCredentials = (text: string): string =>
   text.replace(/([a-z][\w+.-]*:\/\/)\S*@/gi, '$1…@');
 
+/** The error for a file that could not be written. */
+export const fileError = (file: string, error: unknown): TurnlogError => {
+  const { code, message } = error as NodeJS.ErrnoException;
+  return new TurnlogError(
+    'configuration_invalid',
+    code === 'EEXIST'
+      ? `${file} exists already and was left as it is: name another file, or remove it first.`
+      : `${file}: ${message}`,
+    { cause: error },
+  );
+};
+
 const codeOf = (error: unknown): string => {
   if (error instanceof CommanderError)
     return error.code === 'interrupted' ? 'interrupted' : 'usage';
@@ -42,7 +54,8 @@ function exitCodeOf(error: unknown): number {
 function messageOf(error: unknown): string {
   if (!(error instanceof CommanderError)) return failureText(error);
   if (error.code === 'commander.help') return 'Name a command: --help lists them.';
-  return error.message.replace(/^error: /, '');
+  const message = error.message.replace(/^error: /, '');
+  return error.code === 'commander.unknownCommand' ? `${message}: --help lists them` : message;
 }
 
 /**

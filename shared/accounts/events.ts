@@ -23,9 +23,9 @@ export const ACCOUNT_SCOPES = [
   'events:read',
 ] as const;
 /** Permissions that concern the whole process. */
-const PROCESS_SCOPES = ['metrics:read'] as const;
+export const PROCESS_SCOPES = ['metrics:read'] as const;
 /** Permissions to manage the keys of the account, and to open accounts. */
-const MANAGEMENT_SCOPES = ['keys:write', 'accounts:write'] as const;
+export const MANAGEMENT_SCOPES = ['keys:write', 'accounts:write'] as const;
 /** All permissions. Each key has at least one. */
 export const SCOPES = [...ACCOUNT_SCOPES, ...PROCESS_SCOPES, ...MANAGEMENT_SCOPES] as const;
 export type Scope = (typeof SCOPES)[number];

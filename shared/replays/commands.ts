@@ -47,7 +47,7 @@ function requireBounds({ sessions, concurrency, from_turn, up_to_turn }: ReplayI
   if (concurrency < 1 || concurrency > limits.concurrency)
     throw refused('concurrency', `must be 1 to ${limits.concurrency}`);
   if (up_to_turn !== undefined && up_to_turn < (from_turn ?? 1))
-    throw refused('up_to_turn', 'must not come before the first turn');
+    throw refused('turns/up_to', 'must not be less than "from"');
 }
 
 async function requireReplayCapacity(

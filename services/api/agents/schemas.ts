@@ -22,7 +22,7 @@ const AnswerSchema = Type.Object(
       examples: ['answer'],
     }),
     schema: Type.Record(Type.String(), Type.Unknown(), {
-      description: `A JSON Schema (2020-12) without external references, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
+      description: `A JSON Schema (2020-12) without external references, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON and ${LIMITS.responseFormat.patternClasses} character classes in patterns; formats are not checked`,
       examples: [{ type: 'object', properties: { sum: { type: 'number' } }, required: ['sum'] }],
     }),
     strict: Type.Optional(

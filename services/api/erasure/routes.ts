@@ -48,6 +48,7 @@ const eraseSessionRoute = defineRoute({
   access: 'sessions:erase',
   query: ErasureQuery,
   data: ErasedSession,
+  returnsProofLink: true,
   errors: ['session_not_found', ...ERASURE_ERROR_CODES],
   handle: async (api, { actor, params, query }, ctx) => {
     const session_id = params['sessionId']!;

@@ -111,6 +111,8 @@ export interface Route<
   returnsEtag?: true;
   /** Responses carry the `Location` of what was created. */
   returnsLocation?: true;
+  /** Responses carry a `Link` to the proof of what was erased. */
+  returnsProofLink?: true;
   /** OpenAPI links of the response, by name. */
   links?: Readonly<Record<string, object>>;
   /** Error codes of this operation, in addition to those of any operation. */

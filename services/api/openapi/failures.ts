@@ -5,6 +5,7 @@ import type { ErrorResponse, ErrorResponses } from '../http/errors/errorPresente
 import type { Api } from '../http/feature.ts';
 import type { Route } from '../http/route.ts';
 import {
+  authenticateHeader,
   idempotencyReplayedHeader,
   retryAfterHeader,
   turnLocationHeader,
@@ -106,6 +107,7 @@ export function failureResponses(
             ...visibleHeader(route, status),
             ...idempotencyReplayedHeader(route),
             ...retryAfterHeader(status),
+            ...authenticateHeader(status),
             ...turnLocationHeader(route),
           },
           content: { 'application/json': { schema: oneOf(codes, responses, collection) } },

@@ -32,6 +32,14 @@ export const idempotencyReplayedHeader = ({ idempotency }: Route): HeaderReferen
 export const linkHeader = ({ query }: Route): HeaderReferences =>
   query?.properties['after'] === undefined ? {} : { Link: headerReference('Link') };
 
+/** For 401. */
+export const authenticateHeader = (status: number): HeaderReferences =>
+  status === 401 ? { 'WWW-Authenticate': headerReference('Authenticate') } : {};
+
+/** For erasures whose response links the proof. */
+export const proofLinkHeader = ({ returnsProofLink }: Route): HeaderReferences =>
+  returnsProofLink ? { Link: headerReference('ProofLink') } : {};
+
 export const etagHeader = headerReference('ETag');
 
 const textHeader = (description: string, examples: string[]) => ({
@@ -66,6 +74,10 @@ export const RESPONSE_HEADERS = {
   Link: textHeader('With `rel="next"`: where the next page is; absent on the last one', [
     '</v1/agents?limit=1&after=agent_01kahz0b2re5v8k2s4n6t8w0y2>; rel="next"',
   ]),
+  ProofLink: textHeader('With `rel="describedby"`: where the proof of the session is', [
+    '</v1/sessions/session_01kahz1c3sf6w9m3v5q7x9z1a3/proof>; rel="describedby"',
+  ]),
+  Authenticate: textHeader('The scheme in which a key may be sent (RFC 9110)', ['Bearer']),
   ETag: textHeader(
     'Identifies this content; send it as `If-None-Match` to get 304 while it is unchanged',
     ['W/"1b2m2y8asgtpgamy7phcfg"'],

@@ -12,6 +12,7 @@ import {
   linkHeader,
   locationHeader,
   preferenceAppliedHeader,
+  proofLinkHeader,
   idempotencyReplayedHeader,
   visibleHeader,
 } from './headers.ts';
@@ -54,6 +55,7 @@ function successResponse(route: Route, collection: SchemaCollection) {
       ...visibleHeader(route, 200),
       ...idempotencyReplayedHeader(route),
       ...linkHeader(route),
+      ...proofLinkHeader(route),
       ...preferenceAppliedHeader(route),
       ...((route.ifNoneMatch || route.returnsEtag) && { ETag: etagHeader }),
       ...(route.returnsLocation && { Location: locationHeader }),

@@ -37,7 +37,7 @@ const Matches = check('MatchesCheck', 'A regular expression matches the answer, 
 });
 const Schema = check('SchemaCheck', 'The answer is JSON that matches a schema', {
   json_schema: Type.Record(Type.String(), Type.Unknown(), {
-    description: `A JSON Schema (2020-12) without external references, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON; formats are not checked`,
+    description: `A JSON Schema (2020-12) without external references, at most ${LIMITS.responseFormat.schemaBytes} bytes as JSON and ${LIMITS.responseFormat.patternClasses} character classes in patterns; formats are not checked`,
     examples: [{ type: 'object', required: ['sum'] }],
   }),
 });

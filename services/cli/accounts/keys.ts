@@ -1,6 +1,12 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { issueKey, revokeKey } from '../../../shared/accounts/commands.ts';
-import { ACCOUNT_SCOPES, SCOPES, type Scope } from '../../../shared/accounts/events.ts';
+import {
+  ACCOUNT_SCOPES,
+  MANAGEMENT_SCOPES,
+  PROCESS_SCOPES,
+  SCOPES,
+  type Scope,
+} from '../../../shared/accounts/events.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
@@ -40,7 +46,7 @@ async function resolveAccount(
     'configuration_invalid',
     accounts.length === 0
       ? 'There is no account yet: accounts open <name>.'
-      : 'There are several accounts: name one with --account.',
+      : 'There are several accounts: name one with --account (`accounts list` lists them).',
   );
 }
 
@@ -83,9 +89,14 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
     .description('issue an API key and print it; it is not shown again')
     .option(...account)
     .option('--name <name>', 'for people', 'unnamed')
-    .option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`, parseScopes, [
-      ...ACCOUNT_SCOPES,
-    ])
+    .addOption(
+      new Option('--scopes <scopes>', `comma-separated: ${SCOPES.join(', ')}`)
+        .argParser(parseScopes)
+        .default(
+          [...ACCOUNT_SCOPES],
+          `all but ${[...PROCESS_SCOPES, ...MANAGEMENT_SCOPES].join(', ')}`,
+        ),
+    )
     .option('--expires-in <duration>', '15m, 12h, 30d; default: never', parseDuration)
     .action((options: { account?: string; name: string; scopes: Scope[]; expiresIn?: number }) =>
       run(async ({ operator, output }) => {

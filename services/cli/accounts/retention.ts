@@ -70,7 +70,7 @@ export function addHoldCommand(accounts: Command, run: WithOperator): void {
     .command('hold')
     .description('begin or end a legal hold, which prevents all erasures in the account')
     .argument('<account_id>')
-    .addArgument(new Argument('<state>').choices(['on', 'off']))
+    .addArgument(new Argument('<state>', 'whether the hold begins or ends').choices(['on', 'off']))
     .option(
       '--reason <text>',
       'why; recorded in the log for good, so no personal data',

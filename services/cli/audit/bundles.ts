@@ -4,7 +4,6 @@ import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { readUntilComplete } from '../../../shared/eventlog/reading/untilWhole.ts';
 import type { StreamFlaw } from '../../../shared/eventlog/reading/streamDamage.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
 import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
@@ -29,6 +28,7 @@ import { headOfSession } from '../../../shared/transparency/proof/sessionProof.t
 import { readBundleFile, writeBundleFile } from '../../compose/operator/operator.ts';
 import { readTextFile } from './checkpoints.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
+import { fileError } from '../failure.ts';
 import { proveForExport } from './exportProof.ts';
 import { requireWritable } from './headsFile.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
@@ -73,10 +73,8 @@ async function writeReportFile(
   request: ReportRequest,
   { file, replace = false }: { file: string; replace?: boolean | undefined },
 ): Promise<void> {
-  const toFileError = (error: unknown): TurnlogError =>
-    new TurnlogError('configuration_invalid', `${file}: ${(error as Error).message}`);
   const target = await open(file, replace ? 'w' : 'wx', 0o600).catch((error: unknown) => {
-    throw toFileError(error);
+    throw fileError(file, error);
   });
   try {
     await using handle = target;

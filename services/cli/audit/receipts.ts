@@ -8,6 +8,7 @@ import {
   type VerifiedReceipt,
 } from '../../../shared/transparency/receipts/verifyReceipt.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
+import { fileError } from '../failure.ts';
 import { readOwnHead, readTextFile, readVkeys, signingVkey } from './checkpoints.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
 import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witnessOptions.ts';
@@ -22,7 +23,7 @@ export const streamOfId = (id: string): string => {
 /** Writes a new file. An existing one is not replaced. */
 async function writeNewFile(file: string, text: string): Promise<void> {
   await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-    throw new TurnlogError('configuration_invalid', `${file}: ${(error as Error).message}`);
+    throw fileError(file, error);
   });
 }
 

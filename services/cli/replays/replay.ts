@@ -110,8 +110,10 @@ function isRegressed({ status, sums, settings }: ReplayWithTurns): boolean | nul
   return checks.passed + checks.failed === 0 ? null : checks.failed > 0;
 }
 
-const describeReplay = ({ status, sums: { turns, checks } }: ReplaySummary): string =>
-  `${status}: ${turns.same} same, ${turns.changed} changed, ${turns.failed} failed, ${turns.skipped} skipped of ${turns.total} turns; ${checks.failed} of ${checks.passed + checks.failed} checks failed`;
+const describeReplay = ({ status, sums: { turns, sessions, checks } }: ReplaySummary): string =>
+  `${status}: ${turns.same} same, ${turns.changed} changed, ${turns.failed} failed, ${turns.skipped} skipped of ${turns.total} turns; ` +
+  `${sessions.failed + sessions.stopped} of ${sessions.total} sessions failed or stopped; ` +
+  `${checks.failed} of ${checks.passed + checks.failed} checks failed`;
 
 /** Shows a replay; the exit code says whether it is worse than the recording. */
 async function show(

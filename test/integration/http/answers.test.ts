@@ -120,8 +120,17 @@ describe('an answer that the client has', () => {
       expect(etag).toMatch(/^(?:W\/"|"0-)[\w-]{22}"$/);
       const again = await ask(path, etag);
       expect([again.status, again.headers.get('etag')]).toEqual([304, etag]);
+      expect((await ask(path, `W/"another", ${etag}`)).status).toBe(304);
+      expect((await ask(path, '*')).status).toBe(304);
       expect((await ask(path, 'W/"another"')).status).toBe(200);
     }
+  });
+
+  test('is not sent again to `fetch`, which adds Cache-Control: no-cache', async () => {
+    const request = (headers: Record<string, string>) =>
+      fetch(`${service.url}/v1/agents`, { headers: { 'x-api-key': service.key, ...headers } });
+    const etag = (await request({})).headers.get('etag')!;
+    expect((await request({ 'if-none-match': etag })).status).toBe(304);
   });
 
   test('has another name once an agent is created, and none where it failed', async () => {

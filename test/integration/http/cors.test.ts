@@ -72,6 +72,7 @@ describe('with CORS_ORIGINS', () => {
         'ratelimit',
         'ratelimit-policy',
         'retry-after',
+        'www-authenticate',
         'x-request-id',
         'x-turnlog-visible',
       ]);

@@ -155,6 +155,9 @@ function expectDescribed(name: string, { status, headers, body }: Reply): void {
   for (const [header, { $ref }] of Object.entries(described!.headers))
     if (document.components.headers[nameIn($ref)]!.required)
       expect([header, headers.has(header)]).toEqual([header, true]);
+  const names = Object.keys(described!.headers).map((header) => header.toLowerCase());
+  for (const header of ['etag', 'link', 'location', 'retry-after', 'www-authenticate'])
+    if (headers.has(header)) expect(names).toContain(header);
 }
 
 describe('the document', () => {
@@ -215,6 +218,7 @@ describe('the document', () => {
           );
         }
         expect('Retry-After' in headers).toBe(['429', '503'].includes(status));
+        expect('WWW-Authenticate' in headers).toBe(status === '401');
       }
     }
   });

@@ -336,6 +336,11 @@ describe('what can not be replayed', () => {
       [410, 'session_erased', 'sessions/1'],
     ],
     [
+      'an end before its beginning',
+      () => ({ turns: { from: 5, up_to: 3 } }),
+      [400, 'invalid_request', 'turns/up_to'],
+    ],
+    [
       'a filter that finds nothing',
       () => ({ filter: { label: ['set:none'] } }),
       [404, 'session_not_found', 'filter'],

@@ -73,6 +73,17 @@ test('where nothing can be said it ends with 3: all turns were skipped', async (
   ]);
 });
 
+test('a session that could not be replayed is counted, though none of its turns failed', async () => {
+  const agent = await service.createAgent();
+  const { data } = (await service.post(`/v1/agents/${agent}/run`, { input: 'Hi?' })).body;
+  const replaced = ['--session', data.session_id as string, '--agent-revision', '7'];
+  const { out, code } = await cli('start', ...replaced, '--watch');
+  expect([code, out]).toEqual([
+    1,
+    expect.stringContaining('0 failed, 0 skipped of 1 turns; 1 of 1 sessions failed or stopped;'),
+  ]);
+});
+
 test('the replays of the account are listed, newest first and page by page', async () => {
   const { out } = await cli(...started, '--session', session);
   const { replay_id } = JSON.parse(out) as { replay_id: string };

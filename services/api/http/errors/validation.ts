@@ -45,11 +45,43 @@ const nullErrors = (errors: readonly ErrorObject[], union: ErrorObject): ErrorOb
       (keyword === 'anyOf' || (keyword === 'type' && params['type'] === 'null')),
   );
 
+const isOfConstant = ({ keyword }: ErrorObject): boolean =>
+  keyword === 'const' || keyword === 'enum';
+
+/** Where constants of all branches exclude the value of one member: an error with all of them. */
+function errorOfConstants(branches: readonly ErrorObject[][]): ErrorObject | undefined {
+  const errors = branches.map((branch) => branch.find(isOfConstant));
+  const [first] = errors;
+  if (!first || errors.some((error) => error?.instancePath !== first.instancePath))
+    return undefined;
+  const allowedValues = errors.flatMap((error) => Object.values(error!.params).flat() as unknown[]);
+  return Object.assign(first, { keyword: 'enum', params: { allowedValues } });
+}
+
+/**
+ * The errors of the branch that the client probably meant: of those whose constants match, or else of
+ * all, the one with the fewest errors, or any where the value is no object. Undefined on a tie.
+ */
+function errorsOfMeantBranch(
+  branches: readonly ErrorObject[][],
+  { instancePath }: ErrorObject,
+): ErrorObject[] | undefined {
+  const excluded = errorOfConstants(branches);
+  if (excluded) return [excluded];
+  const chosen = branches.filter((errors) => !errors.some(isOfConstant));
+  const [fewest, next] = (chosen.length > 0 ? chosen : branches).toSorted(
+    (one, other) => one.length - other.length,
+  );
+  const isNoObject = ({ keyword, instancePath: path }: ErrorObject): boolean =>
+    keyword === 'type' && path === instancePath;
+  return !next || fewest!.length < next.length || fewest!.some(isNoObject) ? fewest : undefined;
+}
+
 /**
  * Where a value does not match a union with null, keeps only the errors of the other branches: `must be
  * null` would sound as if nothing else were possible. Where it matches no branch of a union of titled
- * objects, keeps only the errors of the branch with the fewest, which the client probably meant. On a
- * tie, one error lists the branches.
+ * objects, keeps only the errors of the branch that was probably meant. On a tie, one error lists the
+ * branches.
  */
 function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
   const kept = new Set(errors.slice(0, MAX_ERRORS));
@@ -59,8 +91,7 @@ function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
       for (const error of nullErrors([...kept], union)) kept.delete(error);
     if (branches.length === 0 || !branches.every(({ title }) => title !== undefined)) continue;
     const branchErrors = [...groupByBranch([...kept], union).values()];
-    const [fewest, next] = branchErrors.toSorted((one, other) => one.length - other.length);
-    const chosen = fewest && next && fewest.length < next.length ? fewest : [union];
+    const chosen = errorsOfMeantBranch(branchErrors, union) ?? [union];
     for (const error of [...branchErrors.flat(), union])
       if (!chosen.includes(error)) kept.delete(error);
     const titles = branches.map(({ title }) => title).join(', ');

@@ -24,6 +24,7 @@ const EXPOSED = [
   'RateLimit',
   'RateLimit-Policy',
   'Retry-After',
+  'WWW-Authenticate',
   'X-Request-Id',
   'X-Turnlog-Visible',
 ];

@@ -8,6 +8,15 @@ export const computeEtag = (...parts: (string | Buffer)[]): string => {
   return `W/"${hash.digest('base64url').slice(0, 22)}"`;
 };
 
+/**
+ * Whether `If-None-Match` names this ETag, by weak comparison. Unlike `ctx.fresh`, ignores the
+ * `Cache-Control: no-cache` that `fetch` adds to such a request: it addresses caches on the way.
+ */
+function isNamed(ctx: Context, etag: string): boolean {
+  const named = ctx.get('if-none-match').trim();
+  return named === '*' || named.includes(etag.replace('W/', ''));
+}
+
 /** Sets `ETag` and `Cache-Control`. Returns true after setting 304, where the client's copy is current. */
 export function respondNotModified(
   ctx: Context,
@@ -17,8 +26,9 @@ export function respondNotModified(
   ctx.status = 200;
   ctx.set('etag', etag);
   ctx.set('cache-control', cacheControl);
-  if (ctx.fresh) ctx.status = 304;
-  return ctx.fresh;
+  const isCurrent = isNamed(ctx, etag);
+  if (isCurrent) ctx.status = 304;
+  return isCurrent;
 }
 
 /** A stored object at one of its revisions. */

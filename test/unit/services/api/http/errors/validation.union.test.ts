@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
 import { bodyValidator } from '../../../../../../services/api/http/errors/validation.ts';
 import { DescribeSessionBody } from '../../../../../../services/api/sessions/descriptionSchemas.ts';
+import { CreateAgentBody } from '../../../../../../services/api/agents/schemas.ts';
 import { StartReplayBody } from '../../../../../../services/api/replays/schemas.ts';
 
 const validate = bodyValidator(StartReplayBody);
@@ -69,5 +70,17 @@ test.each<[object, Record<string, string>]>([
     Object.fromEntries(
       Object.entries(problems).map(([field, problem]) => [field, `"${field}" ${problem}`]),
     ),
+  );
+});
+
+test.each<[string, unknown, string, string]>([
+  ['a missing member', { type: 'json_schema' }, '/json_schema', 'is required.'],
+  ['no object', 'json_object', '', 'must be object.'],
+  ['of none', { type: 'xml' }, '/type', 'must be one of text, json_object, json_schema.'],
+])('the constant of a branch decides which one is meant: %s', (_, format, field, problem) => {
+  const body = { name: 'a', instruction: 'b', model: 'c', response_format: format };
+  const name = `response_format${field}`;
+  expect(() => bodyValidator(CreateAgentBody)(body)).toThrow(
+    `The request body is not valid: "${name}" ${problem}`,
   );
 });
