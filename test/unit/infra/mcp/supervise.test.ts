@@ -74,7 +74,11 @@ function start(memory: MemoryLedger, names: string[]) {
   }
   const toolNames = () => supervised.tools()?.map(({ name }) => name);
   return {
-    ...{ supervised, list, toolNames, warnings, reading },
+    supervised,
+    list,
+    toolNames,
+    warnings,
+    reading,
     loads: () => loads,
     listings: () => listings,
   };
