@@ -31,7 +31,8 @@ const refuseContentCodings: Dispatcher.DispatcherComposeInterceptor =
 /** Loads undici at the first call, which saves its memory in threads that send no request. */
 async function loadFetch() {
   const { Agent, buildConnector, fetch } = await import('undici');
-  const agent = new Agent({ connect: limitUncountedBytes(buildConnector({ allowH2: true })) });
+  const connect = limitUncountedBytes(buildConnector({ allowH2: false }));
+  const agent = new Agent({ connect });
   return { fetch, dispatcher: agent.compose(refuseContentCodings, limitInformationalResponses) };
 }
 

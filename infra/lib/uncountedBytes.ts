@@ -44,7 +44,8 @@ function watch(socket: Socket): void {
  * Closes connections that carry too much besides headers and bodies. undici's parser skips line ends
  * before a response, extensions of chunks, and zeros before their sizes without limit, so that a server
  * could keep the event loop parsing until the deadline. The dispatcher must be composed with
- * limitInformationalResponses, which counts what is delivered.
+ * limitInformationalResponses, which counts what is delivered. The connector must not allow HTTP/2, whose
+ * padding and other frames are not counted.
  */
 export const limitUncountedBytes =
   (connect: buildConnector.connector): buildConnector.connector =>

@@ -123,7 +123,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
         if (error instanceof TurnlogError) return failed(error.message);
         if (!(error instanceof McpFailure)) throw error;
         // Every call in a session that the server has forgotten fails, so check the connection.
-        if (error.kind === 'lost' || error.kind === 'invalid') supervised.checkNow();
+        if (error.kind === 'lost' || error.kind === 'invalid') supervised.checkSoon();
         return failed(failureText(error, server));
       }
     },

@@ -22,8 +22,8 @@ interface Supervised {
   health(): Pick<GroupHealth, 'state' | 'reason' | 'problems'>;
   /** Notes how many items of a tool's answer were not valid. */
   noteAnswer(tool: string, invalidItems: number): void;
-  /** Checks the connection now. */
-  checkNow(): void;
+  /** Checks the connection by the next listing, after its shortest pause. */
+  checkSoon(): void;
   close(): Promise<void>;
 }
 
@@ -80,6 +80,8 @@ export function supervise(
   const invalidItems = new Map<string, number>();
   /** Ends the pauses between two listings. */
   let wake: (() => void) | undefined;
+  /** Ends the pause before the next listing that is due, but not the shortest pause. */
+  let refresh: (() => void) | undefined;
 
   /**
    * Reserves the memory of a list that replaces the tools, which stay meanwhile. Until then the memory of
@@ -161,11 +163,12 @@ export function supervise(
   function watchFrom(connection: McpConnection): { lost: AbortSignal; due: AbortSignal } {
     const lost = new AbortController();
     const due = new AbortController();
+    refresh = () => due.abort();
     wake = () => {
       lost.abort();
       due.abort();
     };
-    connection.watch((event) => (event === 'closed' ? wake?.() : due.abort()));
+    connection.watch((event) => (event === 'closed' ? wake?.() : refresh?.()));
     return { lost: lost.signal, due: due.signal };
   }
 
@@ -185,7 +188,7 @@ export function supervise(
       health = { state: 'up' };
       if (connection.end() || signal.aborted) return;
       const pauseMs = Math.max(listPauseMs, PAUSE_FACTOR * (performance.now() - began));
-      // Change notices don't end the first pause.
+      // Neither change notices nor invalid answers, which a server may send without end, end the first pause.
       await sleepUntilAborted(pauseMs, { signal: lost });
       await sleepUntilAborted(refreshMs, { signal: due });
     }
@@ -244,7 +247,7 @@ export function supervise(
       return { ...health, ...(named.length > 0 && { problems: named }) };
     },
     noteAnswer,
-    checkNow: () => wake?.(),
+    checkSoon: () => refresh?.(),
     async close() {
       closing.abort();
       wake?.();

@@ -105,7 +105,7 @@ function createConnector(
   localServers: ChatModelsOptions['localServers'],
 ): Undici.buildConnector.connector {
   const connectOverNetwork = limitUncountedBytes(
-    buildConnector({ timeout: DEFAULTS.connectTimeoutMs }),
+    buildConnector({ allowH2: false, timeout: DEFAULTS.connectTimeoutMs }),
   );
   return (target, connected) => {
     const connectLocally = localServers?.get(target.hostname);

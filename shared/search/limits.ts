@@ -69,7 +69,7 @@ export const SEARCH_LIMITS = {
     pagesAtOnce: 16,
     /**
      * Minimum interval between removals. Erasures are batched, because each removal rewrites the
-     * whole index.
+     * whole index. Erasures of a large part of it do not wait.
      */
     forgetEveryMs: 30_000,
   },

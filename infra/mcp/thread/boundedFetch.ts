@@ -8,15 +8,18 @@ const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const QUOTE = 0x22;
 const BACKSLASH = 0x5c;
-/** A comma, an opening bracket and an opening brace each begin a JSON value. */
-const VALUE_STARTS = new Set([0x2c, 0x5b, 0x7b]);
+const COMMA = 0x2c;
+const OPENING_BRACKET = 0x5b;
+const OPENINGS = new Set([OPENING_BRACKET, 0x7b]);
+const CLOSINGS = new Set([0x5d, 0x7d]);
 
 /** The memory that a parser takes for a line beside its text: lines may have a single character. */
 const LINE_BYTES = 64;
 
 /**
  * Measures the body of a response before it is parsed: its bytes, and the length and JSON values of
- * each message. A message of an event stream ends with an empty line; others end with the body.
+ * each message. A message of an event stream ends with an empty line; others end with the body, and
+ * are counted if they are a batch.
  * Returns the memory that the message takes so far, or undefined once the server has sent too much.
  */
 export function createMessageMeter(
@@ -27,6 +30,8 @@ export function createMessageMeter(
   let bytes = 0;
   let values = 0;
   let lines = 0;
+  let depth = 0;
+  let isBatch: boolean | undefined;
   let isInString = false;
   let isEscaped = false;
   let isEmptyLine = false;
@@ -57,7 +62,21 @@ export function createMessageMeter(
     if (isEscaped) isEscaped = false;
     else if (byte === BACKSLASH) isEscaped = isInString;
     else if (byte === QUOTE) isInString = !isInString;
-    else if (!isInString && VALUE_STARTS.has(byte)) values += 1;
+    else if (!isInString) countValue(byte);
+  }
+
+  /** A comma, an opening bracket and an opening brace each begin a JSON value. */
+  function countValue(byte: number): void {
+    if (OPENINGS.has(byte)) {
+      isBatch ??= !isStream && byte === OPENING_BRACKET;
+      depth += 1;
+      values += 1;
+    } else if (CLOSINGS.has(byte)) depth -= 1;
+    else if (byte === COMMA) {
+      values += 1;
+      // The first message is counted with the response.
+      if (isBatch && depth === 1) inflow.message();
+    }
   }
 
   return (chunk) => {

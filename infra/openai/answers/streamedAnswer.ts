@@ -135,10 +135,18 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
   /** Characters of all calls, which are put together in one step at the end. */
   let argumentsLength = 0;
   let fieldsLength = 0;
+  let parsedLength = 0;
 
-  /** Parses the arguments once, however many parts have the id of the call. */
-  const isComplete = (call: Call): boolean =>
-    (call.isComplete ??= isJsonObject(call.arguments.text()));
+  /**
+   * Parses the arguments once, however many parts have the id of the call, and of all calls together no more
+   * than one may have: one chunk may have parts of all of them, and nested arrays take long.
+   */
+  function isComplete(call: Call): boolean {
+    if (call.isComplete !== undefined) return call.isComplete;
+    const text = call.arguments.text();
+    parsedLength += text.length;
+    return (call.isComplete = parsedLength <= argumentsChars && isJsonObject(text));
+  }
 
   function existingCall({ index, id, function: called }: CallPart): Call | undefined {
     const atIndex = typeof index === 'number' ? byIndex.get(index) : latest;

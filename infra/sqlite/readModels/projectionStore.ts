@@ -159,7 +159,8 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
       serially(async () => {
         if (!words.holdsErased()) return 'nothing';
         const forgotten = await transaction(async () => {
-          if (!pending.hasNext()) return words.forget(begin);
+          // Rows that wait for a round are many: they are worth rewriting the index at once.
+          if (!pending.hasNext()) return words.forget(begin || pending.isAny());
           pending.removeNext();
           erases = !pending.hasNext();
           return 'some';

@@ -9,7 +9,7 @@ import {
   type TurnWords,
 } from '../../../shared/search/turnIndex.ts';
 import { bucketOf, firstRowid, lastRowid } from './buckets.ts';
-import { canDeleteWords } from './erasure/deletedWords.ts';
+import { canDeleteWords, LIVE_BYTES_BEFORE } from './erasure/deletedWords.ts';
 
 const {
   turnsAtOnce,
@@ -99,6 +99,7 @@ export function createWordIndex(database: DatabaseSync) {
     changes: database.prepare(CHANGES),
     structure: database.prepare(STRUCTURE),
     deletedBytes: database.prepare(DELETED_BYTES),
+    liveBytesBefore: database.prepare(LIVE_BYTES_BEFORE),
     resetDeleted: database.prepare('DELETE FROM deleted_words'),
     automerge: database.prepare(AUTOMERGE),
   });
@@ -127,10 +128,13 @@ export function createWordIndex(database: DatabaseSync) {
      * previous ones.
      */
     canDelete(): boolean {
-      const { structure, deletedBytes, resetDeleted } = statements();
+      const { structure, deletedBytes, liveBytesBefore, resetDeleted } = statements();
       const record = structure.get()?.['block'] as Uint8Array | undefined;
+      const liveBefore = (origin: number): number =>
+        liveBytesBefore.get({ origin })!['bytes'] as number;
       return canDeleteWords(record ?? new Uint8Array(), {
         bytesOf: (first, last) => deletedBytes.get(first, last)!['bytes'] as number,
+        liveBytesOf: (first, last) => liveBefore(last + 1) - liveBefore(first),
         reset: () => void resetDeleted.run(),
       });
     },

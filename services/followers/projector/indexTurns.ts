@@ -172,6 +172,7 @@ export function startIndexer(indexing: Indexing): Indexer {
     const forgetResult = await store.forget?.(canForget);
     if (forgetResult === 'begun') {
       canForget = false;
+      clearTimeout(forgetTimer);
       forgetTimer = setTimeout(() => {
         canForget = true;
         workRequested.resolve();

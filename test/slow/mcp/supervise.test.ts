@@ -43,7 +43,7 @@ afterEach(() => supervised.close());
 
 test.each([
   ['a change', (port: MessagePort) => port.postMessage({ event: 'changed' })],
-  ['a wish to check the connection', () => supervised.checkNow()],
+  ['a wish to check the connection', () => supervised.checkSoon()],
 ])('%s during a listing leads to another one', async (_what, notify) => {
   const { thread, lists } = createThread((list, port) => {
     if (list === 1) notify(port);

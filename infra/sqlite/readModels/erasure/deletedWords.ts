@@ -4,18 +4,26 @@
  * index. Deletions beyond that wait until the next merges have removed the previous ones.
  */
 
-/** A merge reads up to four times as many pages as it writes. */
-const MOST_DELETED = 3 / 4;
-/** Pages that a merge may read without writing any, in about 5 ms. */
-const FREE_PAGES = 256;
-const PAGE_BYTES = 4_096;
 /**
- * The most that the index needs for a word, as a multiple of its text: a word of one turn has its text, the
- * rowid and two lengths. A word of many turns needs less.
+ * Pages that a merge may read without writing any, in about 5 ms. While no more words are deleted than not,
+ * a merge that writes 16 pages reads fewer than 300: a word of a single turn takes at most twice its text,
+ * 18 bytes with the rowid, and one of many turns at least a byte for each.
  */
-const SIZE_OF_WORD = 2;
+const FREE_PAGES = 256;
 /** Half of what the index needs for the blocks of a turn (buckets.ts), in bytes. */
 export const BYTES_OF_BLOCKS = 64;
+
+/**
+ * `live_words` has the length of the words of single origins, and of 2 ** bits of them together, because an
+ * index may have a million origins.
+ */
+export const ORIGIN_BITS = [16, 8, 0];
+
+/** The length of the live words before an origin. */
+export const LIVE_BYTES_BEFORE = `SELECT coalesce(sum(bytes), 0) AS bytes FROM (${ORIGIN_BITS.map(
+  (bits, nth) => `SELECT bytes FROM live_words WHERE bits = ${bits}
+    AND part >= ($origin >> ${ORIGIN_BITS[nth - 1] ?? 63} << ${(ORIGIN_BITS[nth - 1] ?? 63) - bits}) AND part < ($origin >> ${bits})`,
+).join(' UNION ALL ')})`;
 
 /** The cookie, and the mark of tables with contentless_delete. */
 const HEADER_BYTES = 8;
@@ -76,10 +84,12 @@ function segmentsIn(record: Uint8Array): Segment[] {
   return segments;
 }
 
-/** Counts the words of deleted turns in the table `deleted_words`, which a trigger fills. */
+/** Counts words in the tables `deleted_words` and `live_words`, which triggers fill. */
 export interface DeletedWords {
-  /** The length of the words with these origins, in bytes. */
+  /** The length of the deleted words with these origins, in bytes. */
   bytesOf: (firstOrigin: number, lastOrigin: number) => number;
+  /** The length of the other words with these origins. */
+  liveBytesOf: (firstOrigin: number, lastOrigin: number) => number;
   /** Starts anew: the index has no deleted words. */
   reset: () => void;
 }
@@ -87,13 +97,16 @@ export interface DeletedWords {
 /**
  * True unless too much of the index is deleted, by its structure record, or if that has another format.
  */
-export function canDeleteWords(record: Uint8Array, { bytesOf, reset }: DeletedWords): boolean {
+export function canDeleteWords(
+  record: Uint8Array,
+  { bytesOf, liveBytesOf, reset }: DeletedWords,
+): boolean {
   if (!hasMark(record)) return true;
   const withDeleted = segmentsIn(record).filter(({ deleted }) => deleted > 0);
   if (withDeleted.length === 0) reset();
   const mostlyDeleted = withDeleted.filter(
-    ({ pages, firstOrigin, lastOrigin }) =>
-      bytesOf(firstOrigin, lastOrigin) * SIZE_OF_WORD > pages * PAGE_BYTES * MOST_DELETED,
+    ({ firstOrigin, lastOrigin }) =>
+      bytesOf(firstOrigin, lastOrigin) > liveBytesOf(firstOrigin, lastOrigin),
   );
   return mostlyDeleted.reduce((sum, { pages }) => sum + pages, 0) <= FREE_PAGES;
 }

@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { createServer as createTlsServer } from 'node:tls';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { limitedFetch } from '../../../../infra/lib/limitedFetch.ts';
 import { createBoundedFetch } from '../../../../infra/mcp/thread/boundedFetch.ts';
@@ -11,6 +13,7 @@ import { createWebhookSender } from '../../../../infra/web/webhookSender.ts';
 import { openKeptCheckpoints } from '../../../../infra/witness/keptCheckpoints.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { MIB } from '../../../../shared/lib/units.ts';
+import { CERTIFICATE_FILE, KEY_FILE } from '../../../support/servers/tls/files.ts';
 
 const HINT = 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n';
 const OK = 'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-type: application/json\r\n\r\n{}';
@@ -96,6 +99,24 @@ test.each(CLIENTS)('%s that never stops sending them is disconnected', async (_w
   await expect(request(url)).rejects.toThrow();
   await Promise.all(closed);
 });
+
+test.each(CLIENTS)(
+  '%s is not offered HTTP/2, whose frames are not counted',
+  async (_who, request) => {
+    const offered: string[][] = [];
+    server = createTlsServer({
+      cert: readFileSync(CERTIFICATE_FILE),
+      key: readFileSync(KEY_FILE),
+      ALPNCallback: ({ protocols }) => void offered.push(protocols),
+    });
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const { port } = server.address() as AddressInfo;
+    // The certificate is unknown.
+    await expect(request(`https://127.0.0.1:${port}/`)).rejects.toThrow();
+    expect(offered).not.toEqual([]);
+    expect(offered.flat()).not.toContain('h2');
+  },
+);
 
 const CHUNKED =
   'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n';

@@ -1,11 +1,12 @@
 import { MessageChannel } from 'node:worker_threads';
-import { afterEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import type { ThreadRequest } from '../../../../infra/mcp/messages.ts';
 import { createMcpThread, type McpThread } from '../../../../infra/mcp/mcpThread.ts';
 import { supervise } from '../../../../infra/mcp/supervise.ts';
 import { describeTools, summaryOf } from '../../../../infra/mcp/thread/describedTools.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { memoryFor } from '../../../support/builders/memory.ts';
 import { processOf, serverWith, until } from '../../../support/fakes/mcpGroups.ts';
 
@@ -15,7 +16,12 @@ const describedOf = (names: readonly string[]) =>
 const bytesOf = async (...names: string[]) => summaryOf(await describedOf(names)).bytes;
 
 let close: () => Promise<void>;
-afterEach(() => close());
+const pauseFor = (ms: number) => jest.replaceProperty(LIMITS.mcp, 'listPauseMs', ms as never);
+beforeEach(() => void pauseFor(0));
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await close();
+});
 
 /** A supervised server with these tools. Its calls of `list` lead to the next listing. */
 function start(memory: MemoryLedger, names: string[]) {
@@ -62,12 +68,20 @@ function start(memory: MemoryLedger, names: string[]) {
   async function list(...next: string[]): Promise<void> {
     names.splice(0, names.length, ...next);
     const before = listings;
-    supervised.checkNow();
+    supervised.checkSoon();
     await until(() => listings > before);
     await new Promise(setImmediate);
   }
   const toolNames = () => supervised.tools()?.map(({ name }) => name);
-  return { supervised, list, toolNames, warnings, reading, loads: () => loads };
+  return {
+    supervised,
+    list,
+    toolNames,
+    warnings,
+    reading,
+    loads: () => loads,
+    listings: () => listings,
+  };
 }
 
 const used = (memory: MemoryLedger) => memory.usage('toolLists').used;
@@ -141,4 +155,16 @@ test('a first list that takes more than one server may is not loaded', async () 
   ]);
   await list('a');
   expect(toolNames()).toEqual(['a']);
+});
+
+test('calls that fail again and again do not end the shortest pause between two listings', async () => {
+  pauseFor(1_000);
+  const { supervised, listings } = start(memoryFor('toolLists', 1_000_000), ['a']);
+  await supervised.firstListed;
+  const listedAt = performance.now();
+  await until(() => {
+    supervised.checkSoon();
+    return listings() > 1;
+  });
+  expect(performance.now() - listedAt).toBeGreaterThan(900);
 });

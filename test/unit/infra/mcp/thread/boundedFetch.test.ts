@@ -105,3 +105,20 @@ test.each([
   await response.text().catch(() => undefined);
   expect(reasons).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
 });
+
+test.each([
+  ['messages of a batch', `[${Array(5_000).fill('{"a":[1,2]}').join()}]`, 'too many messages'],
+  ['members of one message', `{"a":[${Array(5_000).fill('{"a":[1,2]}').join()}]}`, undefined],
+])('the %s in a response are counted like messages: %#', async (_what, body, reason) => {
+  const url = await serve(1, (response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body);
+  });
+  const reasons: string[] = [];
+  const fetch = createBoundedFetch(
+    5_000,
+    createInflow((text) => reasons.push(text)),
+  );
+  const read = fetch(url, { method: 'POST', body: '{}' }).then((response) => response.text());
+  await read.catch(() => undefined);
+  expect(reasons).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
+});

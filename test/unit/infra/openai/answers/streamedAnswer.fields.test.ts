@@ -68,6 +68,19 @@ test('the arguments of a complete call are parsed once, however often its id com
   expect(callsIn(reader.end())).toHaveLength(LIMITS.run.toolCalls + 1);
 });
 
+test('a chunk with parts of all calls parses no more arguments than one call may have', () => {
+  const reader = openReader();
+  const half = LIMITS.model.argumentsChars / 2 - 10;
+  const nested = `{"a":${'['.repeat(half)}${']'.repeat(half)}}`;
+  const calls = Array.from({ length: 7 }, (_, index) => ({ index, id: `c${index}` }));
+  for (const call of calls)
+    reader.add(chunkOf([{ ...call, function: { name: 'f', arguments: nested } }]));
+  const parse = jest.spyOn(JSON, 'parse');
+  const parts = calls.map(({ index }) => ({ index, function: { name: 'f', arguments: '{' } }));
+  expect(reader.add(chunkOf(parts))).toBe(undefined);
+  expect(parse.mock.calls.filter(([text]) => text === nested)).toHaveLength(1);
+});
+
 test('the arguments of all calls together are no longer than an answer', () => {
   const reader = openReader();
   const { answerBytes, argumentsChars } = LIMITS.model;

@@ -2,7 +2,11 @@ import { randomBytes } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { firstRowid } from '../../../../../../infra/sqlite/readModels/buckets.ts';
-import { canDeleteWords } from '../../../../../../infra/sqlite/readModels/erasure/deletedWords.ts';
+import {
+  canDeleteWords,
+  LIVE_BYTES_BEFORE,
+  ORIGIN_BITS,
+} from '../../../../../../infra/sqlite/readModels/erasure/deletedWords.ts';
 import { VERSION } from '../../../../../../infra/sqlite/readModels/schema.ts';
 import { createWordIndex } from '../../../../../../infra/sqlite/readModels/wordIndex.ts';
 
@@ -18,13 +22,13 @@ afterEach(() => database.close());
 const anyWords = (count: number): string =>
   Array.from({ length: count }, () => randomBytes(12).toString('hex')).join(' ');
 
-/** Indexes this many turns, of so many words each that no other turn has. 400 words need three pages. */
-function index(turns: number, words = 400): void {
+/** Indexes this many turns, by default of 400 words each that no other turn has, which need three pages. */
+function index(turns: number, wordsOfTurn = () => anyWords(400)): void {
   const insert = database.prepare(
     `INSERT INTO turn_words (rowid, session_id, turn, words, revision) VALUES (${firstRowid('?1')}, 'session_1', ?1, ?2, 1)`,
   );
   database.exec('BEGIN');
-  for (let n = 0; n < turns; n += 1) insert.run((last += 1), anyWords(words));
+  for (let n = 0; n < turns; n += 1) insert.run((last += 1), wordsOfTurn());
   database.exec('COMMIT');
 }
 function remove(from: number, to: number): void {
@@ -63,7 +67,7 @@ test('words of a large segment can be deleted until most are, and again after a 
 
 test('the words of deleted turns count, and not the turns', () => {
   index(300);
-  index(3_000, 1);
+  index(3_000, () => anyWords(1));
   merge(ALL);
   remove(301, 3_300);
   expect(canDelete()).toBe(true);
@@ -98,7 +102,7 @@ test('a merge that has removed all deleted words begins another count', () => {
 
 test('a step reads a few hundred pages at most, also where deleted turns are much longer than others', () => {
   index(400);
-  index(1_000, 2);
+  index(1_000, () => anyWords(2));
   merge(ALL);
   const words = createWordIndex(database);
   let deleted = 0;
@@ -112,6 +116,46 @@ test('a step reads a few hundred pages at most, also where deleted turns are muc
   expect(before - pages()).toBeLessThan(500);
 });
 
+/** Deletes all turns, and returns how many merges of the whole index that took. */
+function removeAll(): number {
+  let merges = 0;
+  for (let deleted = 0; deleted < last; deleted += 20) {
+    for (; !canDelete(); merges += 1) merge(ALL);
+    remove(deleted + 1, deleted + 20);
+  }
+  return merges;
+}
+
+test('turns that have the same words are deleted in few merges, each of half of the index', () => {
+  const words = anyWords(1_500);
+  index(400, () => words);
+  merge(ALL);
+  expect(pages()).toBeGreaterThan(500);
+  expect(removeAll()).toBeLessThan(3);
+});
+
+test('a step reads a few hundred pages at most where deleted turns have other words, and the rest the same', () => {
+  const words = anyWords(1_500);
+  index(100, () => words);
+  index(200, () => anyWords(1_000));
+  merge(ALL);
+  const before = pages();
+  for (let turn = 101; canDelete(); turn += 20) remove(turn, turn + 19);
+  merge(-16);
+  expect(before - pages()).toBeLessThan(500);
+});
+
+test('the live words before an origin are counted, however many origins there are', () => {
+  const add = database.prepare(
+    'INSERT INTO live_words VALUES (?1, ?2 >> ?1, 1) ON CONFLICT DO UPDATE SET bytes = bytes + 1',
+  );
+  const before = database.prepare(LIVE_BYTES_BEFORE);
+  for (let origin = 0; origin < 200_000; origin += 100)
+    for (const bits of ORIGIN_BITS) add.run(bits, origin);
+  for (const origin of [0, 1, 255, 256, 257, 65_536, 65_601, 131_072, 199_901, 1_000_000])
+    expect(before.get({ origin })).toEqual({ bytes: Math.min(Math.ceil(origin / 100), 2_000) });
+});
+
 test('words can be deleted whatever a record of another format says', () => {
   index(300);
   merge(ALL);
@@ -119,6 +163,6 @@ test('words can be deleted whatever a record of another format says', () => {
   expect(canDelete()).toBe(false);
   const record = Uint8Array.from(structure());
   record[7] = 2;
-  const counts = { bytesOf: () => Infinity, reset: () => undefined };
+  const counts = { bytesOf: () => 1, liveBytesOf: () => 0, reset: () => undefined };
   expect(canDeleteWords(record, counts)).toBe(true);
 });
