@@ -10,6 +10,7 @@ import {
 import { SESSION_TABLES } from '../sessions/tables.ts';
 import { textsIn, type TextsOf } from '../readModels/table.ts';
 import { hasMoreValues } from '../lib/validation/jsonComplexity.ts';
+import { findJsonToken, isExactNumber } from '../lib/validation/jsonTokens.ts';
 import { LIMITS } from '../limits.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 
@@ -142,13 +143,11 @@ export function exportedSteps(turn: ExportedTurn): ModelStep[] {
 }
 
 /**
- * True for a value that survives a round trip through any JSON parser. Deep nesting can overflow
- * the stack of parsers and of JSON.stringify, some parsers reject lone surrogates, and
- * JSON.stringify writes numbers beyond the range of a double as null.
+ * True for a value that any JSON parser can read. Deep nesting can overflow the stack of parsers and of
+ * JSON.stringify, and some parsers reject lone surrogates.
  */
 function isReadable(value: unknown, levels: number = LIMITS.export.argumentsDepth): boolean {
   if (typeof value === 'string') return value.isWellFormed();
-  if (typeof value === 'number') return Number.isFinite(value);
   if (typeof value !== 'object' || value === null) return true;
   if (levels === 0) return false;
   return Object.entries(value).every(
@@ -156,17 +155,35 @@ function isReadable(value: unknown, levels: number = LIMITS.export.argumentsDept
   );
 }
 
+/** The members of all objects in a value. */
+function countMembers(value: unknown): number {
+  if (typeof value !== 'object' || value === null) return 0;
+  const parts = Object.values(value) as unknown[];
+  const own = Array.isArray(value) ? 0 : parts.length;
+  return parts.reduce<number>((sum, part) => sum + countMembers(part), own);
+}
+
+/** True when no number changes, and no name repeats, of which a parser keeps one. */
+function isWholeText(text: string, value: object): boolean {
+  let names = 0;
+  const changed = findJsonToken(text, (token, kind) => {
+    if (kind === 'name') names += 1;
+    return kind === 'number' && !isExactNumber(token);
+  });
+  return !changed && names === countMembers(value);
+}
+
 /**
  * Parses the arguments of a tool call; undefined when they are not an object that every JSON parser
- * can read, or have so many values that parsing them would take long. Exports then contain the text
- * of the model.
+ * can read, would change, or have so many values that parsing them would take long. Exports then
+ * contain the text of the model.
  */
 export function parseToolArguments({ arguments: text }: ToolCalledData): object | undefined {
   if (hasMoreValues(text, LIMITS.export.argumentsValues)) return undefined;
   try {
     const value: unknown = JSON.parse(text);
     const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject && isReadable(value) ? value : undefined;
+    return isObject && isReadable(value) && isWholeText(text, value) ? value : undefined;
   } catch {
     return undefined;
   }

@@ -38,7 +38,8 @@ export const isLocal = (ctx: Context): boolean =>
 async function readCode(api: RouteContext, ctx: Context): Promise<string> {
   const permit = admitBody(ctx, api.memory, '');
   try {
-    return (checkBody(await readJsonBody(ctx, permit, '')) as Static<typeof SignInBody>).code;
+    const body = await readJsonBody(ctx, { permit, account_id: '' }, checkBody);
+    return (body as Static<typeof SignInBody>).code;
   } finally {
     permit.release();
   }

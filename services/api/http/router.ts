@@ -100,7 +100,9 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       // A request with a body waits once that has arrived, before it is parsed.
       const waiting = bodyPermit || route.access === 'open' ? undefined : waitToBegin(account_id);
       if (waiting) await waiting;
-      const body = bodyPermit ? checkBody?.(await readJsonBody(ctx, bodyPermit, account_id)) : {};
+      const body = bodyPermit
+        ? await readJsonBody(ctx, { permit: bodyPermit, account_id }, checkBody!)
+        : {};
       const params = ctx['params'] as Record<string, string>;
       const target = actor.chat && route.chatTarget!({ params, body });
       if (target) await requireChatAccess(api, actor, target);

@@ -165,3 +165,43 @@ describe('the parameters of an agent that changes', () => {
     expect((await service.get(`/v1/agents/${agent}`)).body.data.revision).toBe(0);
   });
 });
+
+describe('a schema that would not be recorded as sent', () => {
+  const formatWith = (schema: string) =>
+    `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":${schema}}}`;
+  const bodyOf = (format: string) =>
+    `{"name":"One","instruction":"be one","model":"scripted",${format}}`;
+
+  test.each([
+    ['{"title":"\\ud800"}', '/title'],
+    ['{"properties":{"\\udc00":{}}}', '/properties'],
+    ['{"enum":[1e400,1]}', '/enum/0'],
+    ['{"const":9007199254740993}', '/const'],
+  ])('is refused by its place, with and without a key: %s', async (schema, place) => {
+    const path = `/response_format/json_schema/schema${place}`;
+    const agent = await create();
+    const format = formatWith(schema);
+    const answers = [
+      await service.post('/v1/agents', bodyOf(format)),
+      await service.post('/v1/agents', bodyOf(format), { 'idempotency-key': schema }),
+      await service.send('PUT', `/v1/agents/${agent}`, bodyOf(format)),
+      await service.send('PATCH', `/v1/agents/${agent}`, `{${format}}`),
+    ];
+    for (const answer of answers)
+      expect(expectFailure(answer, 'invalid_request')).toMatchObject({
+        retry: 'never',
+        details: { [path.slice(1)]: { path } },
+      });
+    expect((await service.get(`/v1/agents/${agent}`)).body.data.revision).toBe(0);
+  });
+
+  test('is refused in the check of a replay, with and without a key', async () => {
+    const body = '{"checks":[{"json_schema":{"title":"\\ud800"}}]}';
+    for (const headers of [{}, { 'idempotency-key': 'replay' }]) {
+      const answer = await service.post('/v1/replays', body, headers);
+      expect(expectFailure(answer, 'invalid_request').details).toMatchObject({
+        'checks/0/json_schema/title': { path: '/checks/0/json_schema/title' },
+      });
+    }
+  });
+});

@@ -3,6 +3,7 @@ import type { Context } from 'koa';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
 import { describeJsonError } from '../../../../shared/lib/validation/jsonError.ts';
+import { findJsonToken, isExactNumber } from '../../../../shared/lib/validation/jsonTokens.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
@@ -10,6 +11,7 @@ import { createByteCollector } from '../../../../shared/lib/memory/byteCollector
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { waitToBegin } from '../../../../shared/lib/concurrency/pacedSteps.ts';
+import { invalidRequest } from '../errors/validation.ts';
 import { countHeaders } from '../requestHeaders.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
@@ -49,12 +51,12 @@ export const hasNoBody = ({ req }: Context): boolean =>
   req.headers['transfer-encoding'] === undefined &&
   Number(req.headers['content-length'] ?? 0) === 0;
 
-/** Reads and parses the request's JSON. */
-export async function readJsonBody(
+/** Reads, parses and checks the request's JSON, and returns what the check returns. */
+export async function readJsonBody<Body>(
   ctx: Context,
-  permit: Permit,
-  account_id: string,
-): Promise<unknown> {
+  { permit, account_id }: { permit: Permit; account_id: string },
+  check: (json: unknown) => Body,
+): Promise<Body> {
   const bytes = await readBytes(ctx);
   resumeTask();
   const { length } = bytes;
@@ -68,7 +70,35 @@ export async function readJsonBody(
   if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
   const json = await parse(text, account_id);
   await yieldForText(account_id, length);
-  return json;
+  const body = check(json);
+  // After the check, whose messages suit the field better.
+  requireKept(text);
+  return body;
+}
+
+const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
+
+/** True for a string that is recorded as another one, or not at all. */
+const isIllFormed = (token: string): boolean =>
+  SURROGATE_ESCAPE.test(token) && !(JSON.parse(token) as string).isWellFormed();
+
+/** True for a number that is recorded as another one. Fractions are rounded to a double. */
+const isChanged = (token: string): boolean =>
+  Math.abs(Number(token)) > Number.MAX_SAFE_INTEGER && !isExactNumber(token);
+
+/** Throws `invalid_request` for lone surrogates and numbers that can't be recorded as sent. */
+function requireKept(text: string): void {
+  const found = findJsonToken(text, (token, kind) =>
+    kind === 'number' ? isChanged(token) : isIllFormed(token),
+  );
+  if (!found) return;
+  const { kind, token, path } = found;
+  const message = {
+    name: 'must have names of well-formed Unicode text',
+    string: 'must be well-formed Unicode text',
+    number: `must be a number that double precision keeps, such as an integer up to ${Number.MAX_SAFE_INTEGER}; this one would become ${Number(token)}`,
+  }[kind];
+  throw invalidRequest('body', [{ path, message }]);
 }
 
 function decode(bytes: Buffer): string {

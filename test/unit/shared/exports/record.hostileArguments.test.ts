@@ -36,6 +36,10 @@ const HOSTILE = {
   'with half of a surrogate pair': '{"q":"\\ud83d"}',
   'with half of a surrogate pair in a name': '{"list":[{"\\ud83d":1}]}',
   'with a number beyond a double': '{"n":[1e999]}',
+  'with an integer that no double holds': '{"id":12345678901234567890}',
+  'with a negative zero': '{"n":-0}',
+  'with a repeated name': '{"a":1,"a":2}',
+  'with a repeated name, once escaped, in a list': '{"l":[{"a":1,"\\u0061":1}]}',
   'with as many values as fit': `{"a":[${'0,'.repeat(LIMITS.model.argumentsChars / 2 - 5)}0]}`,
 };
 
@@ -54,6 +58,11 @@ describe.each(FORMATS)('%s', (format) => {
     const strings = stringsOf(exported(format, text));
     expect(strings.some((one) => one.endsWith(text))).toBe(true);
     expect(strings.every((one) => one.isWellFormed())).toBe(true);
+  });
+
+  test('has no other arguments than the model sent', () => {
+    const text = exported(format, '{"id":12345678901234567890,"a":1,"a":2}');
+    expect(text).not.toMatch(/12345678901234567000/);
   });
 });
 
@@ -102,6 +111,6 @@ test('arguments are read down to a depth, and no further', () => {
 });
 
 test('arguments of all other kinds are read', () => {
-  const text = '{"t":"𝄞","n":-0.5,"b":true,"x":null,"l":[{"ä":1}]}';
+  const text = '{"t":"\\ud834\\udd1e","n":-0.5,"i":1.0e2,"b":true,"x":null,"l":[{"ä":1},{"ä":1}]}';
   expect(parseToolArguments(toolCallData(1, { arguments: text }))).toEqual(JSON.parse(text));
 });

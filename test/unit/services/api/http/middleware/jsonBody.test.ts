@@ -3,8 +3,11 @@ import type { Context } from 'koa';
 import { Readable } from 'node:stream';
 import { readJsonBody } from '../../../../../../services/api/http/middleware/jsonBody.ts';
 import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
+import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
 
 const BYTES = 1_000_000;
+
+const unchecked = (json: unknown): unknown => json;
 
 const contextOf = (
   body: Buffer,
@@ -21,7 +24,11 @@ test('what a large body came in is free once it is read, without a collector', a
   const bodies = createPermitPool('test', { permits: Infinity, bytes: Infinity });
   const place = bodies.acquire({ account_id: 'account', bytes: body.length });
   const before = process.memoryUsage().arrayBuffers;
-  const read = await readJsonBody(contextOf(body), place, 'account');
+  const read = await readJsonBody(
+    contextOf(body),
+    { permit: place, account_id: 'account' },
+    unchecked,
+  );
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(0.1 * BYTES);
   expect(read).toHaveLength(BYTES);
 });
@@ -43,7 +50,9 @@ test('the pieces of a body are free as soon as they have been collected', async 
   );
   const bodies = createPermitPool('test_pieces', { permits: Infinity, bytes: Infinity });
   const place = bodies.acquire({ account_id: 'account', bytes: 30 * 64_000 });
-  await expect(readJsonBody(context, place, 'account')).rejects.toThrow('not JSON');
+  await expect(
+    readJsonBody(context, { permit: place, account_id: 'account' }, unchecked),
+  ).rejects.toThrow('not JSON');
   // The body twice, while its buffer grows.
   expect(most).toBeLessThan(2.2 * 30 * 64_000);
 });
@@ -58,7 +67,11 @@ test.each([
   const bodies = createPermitPool('test_refused', { permits: Infinity, bytes: Infinity });
   const place = bodies.acquire({ account_id: 'account', bytes: length });
   await expect(
-    readJsonBody(contextOf(Buffer.alloc(0), body, length), place, 'account'),
+    readJsonBody(
+      contextOf(Buffer.alloc(0), body, length),
+      { permit: place, account_id: 'account' },
+      unchecked,
+    ),
   ).rejects.toThrow(message);
   expect(body.listenerCount('data')).toBe(0);
 });
@@ -68,7 +81,59 @@ test('a request that has ended before its body is read is refused', async () => 
   body.destroy();
   const bodies = createPermitPool('test_gone', { permits: Infinity, bytes: Infinity });
   const place = bodies.acquire({ account_id: 'account', bytes: 1 });
-  await expect(readJsonBody(contextOf(Buffer.alloc(0), body, 1), place, 'account')).rejects.toThrow(
-    'ended',
-  );
+  await expect(
+    readJsonBody(
+      contextOf(Buffer.alloc(0), body, 1),
+      { permit: place, account_id: 'account' },
+      unchecked,
+    ),
+  ).rejects.toThrow('ended');
+});
+
+async function readText(
+  text: string,
+  check: (json: unknown) => unknown = unchecked,
+): Promise<unknown> {
+  const body = Buffer.from(text);
+  const bodies = createPermitPool('test_text', { permits: Infinity, bytes: Infinity });
+  const permit = bodies.acquire({ account_id: 'account', bytes: body.length });
+  return readJsonBody(contextOf(body), { permit, account_id: 'account' }, check);
+}
+
+const ILL_FORMED = 'must be well-formed Unicode text.';
+const NOT_KEPT =
+  'must be a number that double precision keeps, such as an integer up to 9007199254740991; this one would become';
+
+test.each([
+  ['{"a":{"b":["x","\\ud800"]}}', '/a/b/1', ILL_FORMED],
+  ['{"a":["\\uDFFFx"]}', '/a/0', ILL_FORMED],
+  ['"\\ud83d\\ud83d\\ude00"', '', ILL_FORMED],
+  ['{"a":[{"\\udc00":1}]}', '/a/0', 'must have names of well-formed Unicode text.'],
+  ['{"a~/":[1,[0,{"b":1e400}]]}', '/a~0~1/1/1/b', `${NOT_KEPT} Infinity.`],
+  ['{"a":{},"b":-1E+999}', '/b', `${NOT_KEPT} -Infinity.`],
+  ['{"a":9007199254740993}', '/a', `${NOT_KEPT} 9007199254740992.`],
+  ['[-12345678901234567890]', '/0', `${NOT_KEPT} -12345678901234567000.`],
+])('a body that would not be recorded as sent is refused: %s', async (text, path, message) => {
+  const field = path.slice(1) || 'body';
+  const reason = (await readText(text).catch((error: unknown) => error)) as TurnlogError;
+  expect([reason.code, reason.details]).toEqual([
+    'invalid_request',
+    { [field]: { path, message: `${JSON.stringify(field)} ${message}` } },
+  ]);
+});
+
+test.each([
+  '"\\ud83d\\ude00 \\\\ud800 \\u00e4"',
+  '{"\\ud83d\\ude00":[9007199254740991,-9007199254740991,9007199254740992,1e21]}',
+  '[1.7976931348623157E+308,0.10000000000000001,1e-400,-0,1.0,100000000000000000000.00]',
+])('a body that is recorded as sent, or rounded to a double, is read: %s', async (text) => {
+  expect(await readText(text)).toEqual(JSON.parse(text));
+});
+
+test('the fields of a body are checked before its characters and numbers', async () => {
+  const fail = (): never => {
+    throw new Error('the field');
+  };
+  await expect(readText('{"a":"\\ud800"}', fail)).rejects.toThrow('the field');
+  expect(await readText('{"a":1}', () => 'checked')).toBe('checked');
 });
