@@ -3,7 +3,7 @@ import type { Context } from 'koa';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
 import { describeJsonError } from '../../../../shared/lib/validation/jsonError.ts';
-import { findJsonToken, isExactNumber } from '../../../../shared/lib/validation/jsonTokens.ts';
+import { findJsonToken } from '../../../../shared/lib/validation/jsonTokens.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
@@ -82,21 +82,20 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 const isIllFormed = (token: string): boolean =>
   SURROGATE_ESCAPE.test(token) && !(JSON.parse(token) as string).isWellFormed();
 
-/** True for a number that is recorded as another one. Fractions are rounded to a double. */
-const isChanged = (token: string): boolean =>
-  Math.abs(Number(token)) > Number.MAX_SAFE_INTEGER && !isExactNumber(token);
+/** True for a number that becomes infinite, which JSON can't express. Others are rounded, as any client expects. */
+const isTooLarge = (token: string): boolean => !Number.isFinite(Number(token));
 
-/** Throws `invalid_request` for lone surrogates and numbers that can't be recorded as sent. */
+/** Throws `invalid_request` for lone surrogates and numbers that can't be recorded. */
 function requireKept(text: string): void {
   const found = findJsonToken(text, (token, kind) =>
-    kind === 'number' ? isChanged(token) : isIllFormed(token),
+    kind === 'number' ? isTooLarge(token) : isIllFormed(token),
   );
   if (!found) return;
-  const { kind, token, path } = found;
+  const { kind, path } = found;
   const message = {
     name: 'must have names of well-formed Unicode text',
     string: 'must be well-formed Unicode text',
-    number: `must be a number that double precision keeps, such as an integer up to ${Number.MAX_SAFE_INTEGER}; this one would become ${Number(token)}`,
+    number: `must be a number between -${Number.MAX_VALUE} and ${Number.MAX_VALUE}`,
   }[kind];
   throw invalidRequest('body', [{ path, message }]);
 }

@@ -101,18 +101,15 @@ async function readText(
 }
 
 const ILL_FORMED = 'must be well-formed Unicode text.';
-const NOT_KEPT =
-  'must be a number that double precision keeps, such as an integer up to 9007199254740991; this one would become';
+const TOO_LARGE = `must be a number between -${Number.MAX_VALUE} and ${Number.MAX_VALUE}.`;
 
 test.each([
   ['{"a":{"b":["x","\\ud800"]}}', '/a/b/1', ILL_FORMED],
   ['{"a":["\\uDFFFx"]}', '/a/0', ILL_FORMED],
   ['"\\ud83d\\ud83d\\ude00"', '', ILL_FORMED],
   ['{"a":[{"\\udc00":1}]}', '/a/0', 'must have names of well-formed Unicode text.'],
-  ['{"a~/":[1,[0,{"b":1e400}]]}', '/a~0~1/1/1/b', `${NOT_KEPT} Infinity.`],
-  ['{"a":{},"b":-1E+999}', '/b', `${NOT_KEPT} -Infinity.`],
-  ['{"a":9007199254740993}', '/a', `${NOT_KEPT} 9007199254740992.`],
-  ['[-12345678901234567890]', '/0', `${NOT_KEPT} -12345678901234567000.`],
+  ['{"a~/":[1,[0,{"b":1e400}]]}', '/a~0~1/1/1/b', TOO_LARGE],
+  ['{"a":{},"b":-1E+999}', '/b', TOO_LARGE],
 ])('a body that would not be recorded as sent is refused: %s', async (text, path, message) => {
   const field = path.slice(1) || 'body';
   const reason = (await readText(text).catch((error: unknown) => error)) as TurnlogError;
@@ -124,7 +121,7 @@ test.each([
 
 test.each([
   '"\\ud83d\\ude00 \\\\ud800 \\u00e4"',
-  '{"\\ud83d\\ude00":[9007199254740991,-9007199254740991,9007199254740992,1e21]}',
+  '{"\\ud83d\\ude00":[9007199254740991,-9007199254740991,9007199254740993,18446744073709551615,1e21]}',
   '[1.7976931348623157E+308,0.10000000000000001,1e-400,-0,1.0,100000000000000000000.00]',
 ])('a body that is recorded as sent, or rounded to a double, is read: %s', async (text) => {
   expect(await readText(text)).toEqual(JSON.parse(text));
