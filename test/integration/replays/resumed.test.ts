@@ -48,8 +48,9 @@ test('a turn that had failed before a restart is not run again, and the next one
   // It is recorded before the next turn is begun.
   const told = comparisonsIn(await toldOf(service.folder, id));
   expect(told).toMatchObject([{ turn: 1, outcome: 'failed' }]);
-  await service.restart();
+  // The replay may continue before the restart resolves.
   service.model.use(echo);
+  await service.restart();
   const replay = await replays.ended(id);
   expect(replay.sums.sessions).toMatchObject({ completed: 1, failed: 0 });
   expect(outcomes(replay)).toEqual(['1 failed', '3 same', '4 same']);
@@ -127,8 +128,9 @@ test('a turn that ends the process before it has begun is not run again either, 
   const session_id = (await toldOf(service.folder, replay_id)).made.get(session)!;
   await writeDeaths(replay_id, session_id, 1);
   const asked = service.model.requests.length;
-  await service.restart();
+  // The replay may continue before the restart resolves.
   service.model.use(echo);
+  await service.restart();
   const replay = await replays.ended(replay_id);
   expect(service.model.requests.length - asked).toBe(2);
   expect(replay.sums.sessions).toMatchObject({ completed: 1, failed: 0 });
