@@ -34,7 +34,7 @@ type CancelContext = HandleContext &
   VisibilityContext &
   OwnerSource &
   TurnSource &
-  RunSlice<'onIdempotentReplay', 'turnWatch'>;
+  RunSlice<'onIdempotentReplay' | 'instance', 'turnWatch'>;
 
 /** The turn to cancel: the one with this number, or the open one. */
 export type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
@@ -79,6 +79,16 @@ async function recordCancellation(
   return { ...result, turn: target! };
 }
 
+/** The other process that runs the turn, as far as is known. */
+async function findOtherOwner(
+  context: Pick<CancelContext, 'instance'> & HandleContext,
+  { session_id, turn }: Cancellation,
+): Promise<string | undefined> {
+  const { state } = await openTurnTarget(session_id).load(context);
+  if (state.status !== 'running' || state.turn !== turn) return undefined;
+  return context.instance.isGone(state.owner) ? undefined : state.owner;
+}
+
 /**
  * Reads the turn that the first attempt of a cancellation reserves, so that a later attempt can't
  * cancel a later turn. Errors: `session_not_found`, and those of reading the session.
@@ -99,12 +109,11 @@ export async function reserveCancellation(
 }
 
 /**
- * Cancels the open turn of a session, in whichever process it runs. A run in this process is
- * interrupted, and records its ended tool calls first. Returns the recorded end of a turn that has
- * already ended. Errors: `session_not_found`,
- * `turn_not_found`, `session_erased`, `origin_erased` for a turn shared by a fork, `session_busy`
- * under constant writes to the session, `stream_damaged`, `release_too_old`, `key_missing`,
- * `store_unavailable`.
+ * Cancels the open turn of a session, in whichever process it runs. The run is interrupted, and
+ * records its ended tool calls first, unless its process can't be reached. Returns the recorded end
+ * of a turn that has already ended. Errors: `session_not_found`, `turn_not_found`,
+ * `session_erased`, `origin_erased` for a turn shared by a fork, `session_busy` under constant
+ * writes to the session, `stream_damaged`, `release_too_old`, `key_missing`, `store_unavailable`.
  */
 export async function cancelTurn(
   context: CancelContext,
@@ -124,9 +133,10 @@ export async function cancelTurn(
     })),
   };
   const { turnWatch } = context.runState;
-  const { turn, appended } = await turnWatch.endTurn(target, () =>
-    recordCancellation(context, actor, target),
-  );
+  const { turn, appended } = await turnWatch.endTurn(target, {
+    findOwner: () => findOtherOwner(context, target),
+    recordEnd: () => recordCancellation(context, actor, target),
+  });
   const ref = { session_id, turn };
   if (!appended) {
     if (claim?.isFirstAttempt === false) context.onIdempotentReplay?.();

@@ -131,10 +131,14 @@ export async function finishTurn(
     const calls: ModelCall[] = [];
     const answer = await answerTurn(context, run, calls, inFlight).finally(stopped.resolve);
     return await completeTurn(context, run, calls, answer);
-  } finally {
+  } catch (error) {
     // The client, and the next run of the session, then find the recorded end.
-    if (ending && !(await ending.catch(() => undefined))?.appended)
-      openTurnQueue.add(turn.session_id, run.head.revision + 1);
+    if (ending && isTurnlogError(error, 'turn_interrupted')) {
+      const recorded = await ending.catch(() => undefined);
+      if (!recorded?.appended) openTurnQueue.add(turn.session_id, run.head.revision + 1);
+    }
+    throw error;
+  } finally {
     unsubscribe();
     turnWatch.notifyEnded(turn, 'ended');
   }

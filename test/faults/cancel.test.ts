@@ -1,6 +1,9 @@
 /** Turns that run in one process, and are cancelled or waited for at another one. */
+import { readFile, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { HOSTILE } from '../support/fakes/mcpGroups.ts';
 import { expectFailure } from '../support/http/failures.ts';
 import type { Client } from '../support/http/service.ts';
 import { cutConnections } from '../support/servers/postgres/postgresDatabase.ts';
@@ -8,8 +11,10 @@ import {
   startPostgresServer,
   withoutPostgres,
 } from '../support/servers/postgres/postgresServer.ts';
+import { eventually } from '../support/processes/operator.ts';
 import { clientOf, replicaProcesses } from '../support/processes/replicaProcesses.ts';
 import type { ServerProcess } from '../support/processes/serverProcess.ts';
+import { temporaryFolder } from '../support/stores/sqlite/sqliteEventStore.ts';
 import { size } from '../support/jest/size.ts';
 
 /** What is promised is a second; other suites run beside the small size. */
@@ -104,6 +109,48 @@ function suite(serverUrl: string): void {
     expect(data).toMatchObject({ status: 'completed', output: 'Next.' });
   }, 120_000);
 
+  test('tool calls that have ended are recorded before a cancellation at the other replica', async () => {
+    const folder = await temporaryFolder();
+    try {
+      const [tools, noted] = [join(folder, 'tools.json'), join(folder, 'noted')];
+      const server = { command: process.execPath, args: [HOSTILE, 'plain', noted] };
+      await writeFile(
+        tools,
+        JSON.stringify({ builtin: ['clock'], mcp_servers: { noted: server } }),
+      );
+      const env = { TOOLS_FILE: tools, VISIBILITY_WAIT_MS: '20000' };
+      const [caller, canceller] = [replicas.start('api', env), replicas.start('api', env)];
+      [owner, other] = [await clientOf(caller), await clientOf(canceller)];
+      const config = { name: 'Test', instruction: 'Be brief.', model: 'scripted' };
+      const created = await eventually(
+        () => owner.post('/v1/agents', { ...config, tool: 'clock,mcp:noted' }),
+        ({ status }) => status === 200,
+      );
+      agent = created.body.data.agent_id as string;
+      const clockCall = (id: string) => ({ id, name: 'clock', arguments: '{}' });
+      const hanging = { id: 'c0', name: 'noted__act', arguments: '{"what":"hang"}' };
+      replicas.model.use({ tool_calls: [hanging, ...['c1', 'c2', 'c3'].map(clockCall)] });
+      const session = (await run(owner)).body.data.session_id as string;
+      // The other calls end at once.
+      await eventually(
+        () => readFile(noted, 'utf8').catch(() => ''),
+        (calls) => calls === 'called\n',
+      );
+      const began = performance.now();
+      expect((await cancel(other, session)).body.data.cancelled).toBe(true);
+      expect(performance.now() - began).toBeLessThan(SOON_MS);
+      const { data } = (await other.get(`/v1/sessions/${session}/events`)).body;
+      expect(data.map(({ type, data: { call_id } }: any) => [type, call_id?.text])).toEqual([
+        ['session.started.v1', undefined],
+        ['session.turn_started.v1', undefined],
+        ...['c1', 'c2', 'c3'].map((id) => ['session.tool_called.v1', id]),
+        ['session.turn_interrupted.v1', undefined],
+      ]);
+    } finally {
+      await rm(folder, { recursive: true });
+    }
+  }, 120_000);
+
   test('the end of a run in the background is told at the other replica within a second', async () => {
     const { promise, resolve: answer } = Promise.withResolvers<void>();
     replicas.model.use(async () => {
@@ -130,7 +177,9 @@ function suite(serverUrl: string): void {
     const [{ session_id: session }] = (await other.get('/v1/sessions')).body.data;
     processes.owner.kill('SIGSTOP');
     answer();
+    const began = performance.now();
     expect((await cancel(other, session)).body.data.cancelled).toBe(true);
+    expect(performance.now() - began).toBeLessThan(1_000 + SOON_MS);
     replicas.model.use({ text: 'Next.' });
     expect((await run(other, '', session)).body.data.output).toBe('Next.');
     processes.owner.kill('SIGCONT');

@@ -15,9 +15,10 @@ import {
   type SessionRun,
 } from './beginSessionReplay.ts';
 import { createComparisonBuffer } from './comparisonBuffer.ts';
+import { CRASH, compareReplayed, ownTokens } from './compareReplayed.ts';
 import { retryTransient, createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import type { ReplayRunContext } from './replayContext.ts';
-import { ProcessesDied, replayTurnUntilEnded } from './replayTurn.ts';
+import { haveProcessesDied, ProcessesDied, replayTurnUntilEnded } from './replayTurn.ts';
 import type { SessionPlace } from './sessionPlace.ts';
 
 /** A recorded session up to a revision. */
@@ -59,18 +60,12 @@ type End = Omit<SessionEnd, 'session_id'>;
 
 const hasAnswer = ({ end }: WholeTurn): boolean => end?.type === 'session.turn_completed.v1';
 
-const ownTokens = ({ end }: WholeTurn): number =>
-  (end && 'tokens' in end.data && end.data.tokens?.total) || 0;
-
 /** Codes that keep one turn from beginning, such as its model or length, but not others. */
 const TURN_REFUSALS: readonly string[] = [
   'model_not_supported',
   'invalid_request',
   'payload_too_large',
 ];
-
-/** The code of a turn in which processes died. */
-const CRASH = 'crash';
 
 /** Returns the code of a failure that concerns this turn only, and throws all other failures. */
 async function catchRefusal(
@@ -88,11 +83,12 @@ async function catchRefusal(
 /** Replays and compares a turn, unless that was done before. Returns true when no turn can follow. */
 async function replayTurn(
   replaying: ReplayRunContext,
-  { log, session, budget, signal }: SessionRun,
+  run: SessionRun,
   progress: SessionReplay,
   turn: WholeTurn,
 ): Promise<boolean> {
-  const { context, compareTurn } = replaying;
+  const { context } = replaying;
+  const { log, session, budget, signal } = run;
   const { replay, turns, numbers, comparisons, replay_session_id } = progress;
   const number = turn.started.turn;
   const retryOptions = { signal, logger: context.logger };
@@ -130,7 +126,10 @@ async function replayTurn(
     }
     if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
     // The summaries before a turn that did not begin are made before the next turn, unless processes died.
-    if (replayed || refused === CRASH) progress.compactions = [];
+    const isGivenUp = (): Promise<boolean> =>
+      retryTransient(() => haveProcessesDied(replaying, turnToRun), retryOptions);
+    if (replayed || refused === CRASH || (isCompared && (await isGivenUp())))
+      progress.compactions = [];
   }
   if (!isCompared) {
     const pair = {
@@ -145,7 +144,7 @@ async function replayTurn(
       refused,
     };
     const comparison = await retryTransient(
-      () => compareTurn(pair, { budget, signal }),
+      () => compareReplayed(replaying, run, progress, pair),
       retryOptions,
     );
     comparisons.add(comparison);

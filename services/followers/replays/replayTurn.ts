@@ -40,14 +40,18 @@ async function endTurn(
 /** The turn has used up its attempts: a process died in each of them. */
 export class ProcessesDied extends Error {}
 
-/** A turn to replay. */
-interface TurnToRun {
+/** A turn whose attempts are counted. */
+export interface CountedTurn {
   actor: Actor;
   /** The session of the replay or of its judge, in which the turn is run. */
   session_id: string;
-  turns: ReplayedTurns;
   /** The recorded turn. */
   recorded: number;
+}
+
+/** A turn to replay. */
+interface TurnToRun extends CountedTurn {
+  turns: ReplayedTurns;
   /** Its latest try so far. */
   earlierTry?: WholeTurn | undefined;
   budget: Pick<Budget, 'isSpent'>;
@@ -86,8 +90,8 @@ async function acquireAll(
   let [awaited] = semaphores;
   for (;;) {
     using held = new DisposableStack();
-    const first = await awaited!.acquire(request, { waitMs: WAIT_MS, signal });
-    held.defer(first.release);
+    const first = await awaited?.acquire(request, { waitMs: WAIT_MS, signal });
+    if (first) held.defer(first.release);
     const others = semaphores.filter((semaphore) => semaphore !== awaited);
     awaited = others.find((semaphore) => {
       const permit = semaphore.tryAcquire(request);
@@ -100,27 +104,49 @@ async function acquireAll(
   }
 }
 
-/** Makes one attempt of a turn. Throws ProcessesDied and BudgetSpent. */
-async function attemptTurn(
-  replaying: Omit<ReplayRunContext, 'compareTurn'>,
-  turnToRun: TurnToRun,
-  next: () => Promise<RunInput>,
+type AttemptContext = Pick<ReplayRunContext, 'context' | 'attempts' | 'crashedTurns'>;
+
+const attemptOf = ({ actor, session_id, recorded }: CountedTurn) => ({
+  replay_id: actor.request_id,
+  session_id,
+  turn: recorded,
+});
+
+/** True for a turn that has used up its attempts. */
+export const haveProcessesDied = async (
+  { attempts }: Pick<ReplayRunContext, 'attempts'>,
+  turn: CountedTurn,
+): Promise<boolean> => (await attempts.countDeaths(attemptOf(turn))) >= LIMITS.replays.tries;
+
+/**
+ * Waits for a permit of each semaphore before an attempt, and for that of the turns in which a process
+ * died if the turn is one. Returns the function that releases them. Throws ProcessesDied, and the abort
+ * reason.
+ */
+export async function acquireForAttempt(
+  { context, attempts, crashedTurns }: AttemptContext,
+  counted: CountedTurn,
+  semaphores: readonly FairSemaphore[],
   signal: AbortSignal,
-): Promise<void> {
-  const { context, attempts, semaphore, crashedTurns, throttle } = replaying;
-  const { actor, session_id, recorded, budget } = turnToRun;
-  const turn = { replay_id: actor.request_id, session_id, turn: recorded };
+): Promise<() => void> {
+  const turn = attemptOf(counted);
   const deaths = await attempts.countDeaths(turn);
   if (deaths >= LIMITS.replays.tries) {
-    const message = 'a replayed turn is not run again: processes died during its attempts';
+    const message = 'a replayed turn is given up: processes died during its attempts';
     context.logger.warn({ ...turn, deaths }, message);
     throw new ProcessesDied();
   }
-  using held = new DisposableStack();
-  const limits = { account_id: actor.account_id, signal };
-  held.defer(await acquireAll(deaths > 0 ? [semaphore, crashedTurns] : [semaphore], limits));
-  held.defer(await throttle.begin(signal));
-  if (budget.isSpent()) throw new BudgetSpent();
+  const all = deaths > 0 ? [...semaphores, crashedTurns] : semaphores;
+  return acquireAll(all, { account_id: counted.actor.account_id, signal });
+}
+
+/** Notes that an attempt begins. Returns the function that notes its end, once. */
+export async function noteAttempt(
+  { context, attempts }: AttemptContext,
+  counted: CountedTurn,
+  signal: AbortSignal,
+): Promise<() => Promise<void>> {
+  const turn = attemptOf(counted);
   let ended: Promise<void> | undefined;
   const end = (): Promise<void> =>
     (ended ??= attempts.end(turn).catch((error: unknown) => {
@@ -130,11 +156,29 @@ async function attemptTurn(
   await attempts.begin(turn);
   // A process that is stopped may be ended before the end of its turns is recorded.
   const stopping = addAbortListener(signal, () => void end());
+  return () => {
+    stopping[Symbol.dispose]();
+    return end();
+  };
+}
+
+/** Makes one attempt of a turn. Throws ProcessesDied and BudgetSpent. */
+async function attemptTurn(
+  replaying: Omit<ReplayRunContext, 'compareTurn'>,
+  turnToRun: TurnToRun,
+  next: () => Promise<RunInput>,
+  signal: AbortSignal,
+): Promise<void> {
+  const { semaphore, throttle } = replaying;
+  using held = new DisposableStack();
+  held.defer(await acquireForAttempt(replaying, turnToRun, [semaphore], signal));
+  held.defer(await throttle.begin(signal));
+  if (turnToRun.budget.isSpent()) throw new BudgetSpent();
+  const noteEnd = await noteAttempt(replaying, turnToRun, signal);
   try {
     await runNext(replaying, turnToRun, next, signal);
   } finally {
-    stopping[Symbol.dispose]();
-    await end();
+    await noteEnd();
   }
 }
 

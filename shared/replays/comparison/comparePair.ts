@@ -67,7 +67,7 @@ async function judged(
 ): Promise<Verdict> {
   const input = buildJudgeInput({ criteria, input: pair.recorded.started.input, output });
   const question = { pair, check, model, instruction: JUDGE_INSTRUCTION, input };
-  const answer = await askJudge(question, comparing);
+  const answer = await comparing.outsideAttempt(() => askJudge(question, comparing));
   const took = {
     ...(answer.session_id !== undefined && { session_id: answer.session_id }),
     ...(answer.tokens && { tokens: answer.tokens }),
@@ -106,7 +106,7 @@ export function createCompareTurn({ catalogue, askJudge }: Checking): CompareTur
     pair: TurnPair,
     comparing: Comparing,
   ): Promise<Verdict> {
-    const output = pair.replayed && outputOfTurn(pair.replayed);
+    const output = pair.replayed && !pair.refused ? outputOfTurn(pair.replayed) : undefined;
     if (output === undefined) return failed('no_answer');
     if ('judge' in check)
       return judged(askJudge, check.judge, { pair, check: number, output }, comparing);

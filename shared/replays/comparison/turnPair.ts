@@ -58,10 +58,12 @@ export interface Budget {
   isSpent(): boolean;
 }
 
-/** The budget and the abort signal of a comparison. */
+/** The circumstances of a comparison. */
 export interface Comparing {
   budget: Pick<Budget, 'took' | 'isSpent'>;
   signal: AbortSignal;
+  /** Does work that counts its own attempts. The attempt in which the turn is compared ends meanwhile. */
+  outsideAttempt<Result>(work: () => Promise<Result>): Promise<Result>;
 }
 
 /**

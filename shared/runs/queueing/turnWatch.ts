@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
@@ -14,6 +15,12 @@ import { ALL, type Broadcast } from '../../ports/broadcast.ts';
 
 /** Prefix of turn signals, which no other message has. */
 const PREFIX = 'turn ';
+/** A request to stop a run: the name of the process that waits, the session and the turn. */
+const STOP_REQUEST = /^stop (\S+) (\S+) (\d+)$/;
+/** Prefix of the answer, before the session and the turn. */
+const STOPPED = 'stopped ';
+/** Longest wait for the answer, which a dead process does not send. */
+const ANSWER_MS = 1_000;
 /** Delay of a retry while too many messages are queued. */
 const RETRY_MS = 50;
 
@@ -23,11 +30,18 @@ export interface TurnListener {
   onTurnEnded(sessionId: string): void;
   /** Earlier signals may have been lost. */
   onSignalsLost(): void;
+  /** Resolves when no run of the turn in this process has tool calls to record. Never rejects. */
+  onStopRequested(turn: TurnRef): Promise<void>;
 }
 
 export interface TurnSignals {
   /** Signals the other processes soon. The signal is dropped if too many are pending. */
   send(sessionId: string): void;
+  /**
+   * Requests that another process stops its run of a turn, whose end this process records next.
+   * Resolves when the run has recorded its ended tool calls, or after a second without an answer.
+   */
+  requestStop(owner: string, turn: TurnRef): Promise<void>;
   /** Starts to receive signals. Call once. */
   listen(listener: TurnListener): void;
   /** True if signals currently arrive, as far as this process knows. */
@@ -42,6 +56,7 @@ export function createTurnSignals(broadcast: Broadcast): TurnSignals {
   /** Sessions with a signal still to be sent. */
   const pending = new Set<string>();
   let retry: NodeJS.Timeout | undefined;
+  const stopped = new EventEmitter().setMaxListeners(Infinity);
 
   function sendPending(): void {
     clearTimeout(retry);
@@ -59,9 +74,22 @@ export function createTurnSignals(broadcast: Broadcast): TurnSignals {
       pending.add(sessionId);
       sendPending();
     },
-    listen({ onTurnEnded, onSignalsLost }) {
+    async requestStop(owner, { session_id, turn }) {
+      const subject = `${session_id} ${turn}`;
+      if (!broadcast.send(owner, `stop ${broadcast.name} ${subject}`)) return;
+      const timeout = AbortSignal.timeout(ANSWER_MS);
+      await once(stopped, subject, { signal: timeout }).catch(() => undefined);
+    },
+    listen({ onTurnEnded, onSignalsLost, onStopRequested }) {
+      async function stopRun([, from, session_id, turn]: RegExpExecArray): Promise<void> {
+        await onStopRequested({ session_id: session_id!, turn: Number(turn) });
+        broadcast.send(from!, `${STOPPED}${session_id} ${turn}`);
+      }
       const receive = (message: string): void => {
         if (message.startsWith(PREFIX)) onTurnEnded(message.slice(PREFIX.length));
+        if (message.startsWith(STOPPED)) stopped.emit(message.slice(STOPPED.length));
+        const request = STOP_REQUEST.exec(message);
+        if (request) void stopRun(request);
       };
       broadcast.listen(receive, () => {
         onSignalsLost();
@@ -131,10 +159,19 @@ const SIGNALLED_RUN_POLL_MS = 3_000;
 const NEWS_PAGE = 8;
 /** Time that a cancellation gives a run to record its ended tool calls. */
 const STOP_MS = 2_000;
+/** Longest wait of a stopped run for the end that another process records. */
+const REMOTE_END_MS = 5_000;
 
 /** What was appended to end a turn; nothing if it had ended, or its start was not found. */
 export interface TurnEnding {
   appended: unknown;
+}
+
+/** How a turn is ended from outside. */
+export interface EndTurnOptions<Ended extends TurnEnding> {
+  /** The other process that may run the turn; undefined if there is none. */
+  findOwner: () => Promise<string | undefined>;
+  recordEnd: () => Promise<Ended>;
 }
 
 export interface TurnRef {
@@ -164,12 +201,13 @@ export interface TurnWatch {
   /** Returns a function that unsubscribes. */
   subscribe(turn: WatchedTurn): () => void;
   /**
-   * Records the end of a turn, if there is one, with `recordEnd`. A run in this process is stopped
-   * first, because it can't record tool calls after the end of its turn.
+   * Records the end of a turn, if there is one, with `recordEnd`. Its run is stopped first, because
+   * it can't record tool calls after the end of its turn. A process that can't be reached is not
+   * waited for longer than a second.
    */
   endTurn<Ended extends TurnEnding>(
     turn: Pick<TurnRef, 'session_id'> & Partial<TurnRef>,
-    recordEnd: () => Promise<Ended>,
+    options: EndTurnOptions<Ended>,
   ): Promise<Ended>;
   /** Reports an end that occurred in this process. */
   notifyEnded(turn: TurnRef, end: TurnEndKind): void;
@@ -273,6 +311,49 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     round = undefined;
   }
 
+  function subscribe(watched: WatchedTurn): () => void {
+    const { session_id, revision, by } = watched;
+    const entry = entries.get(session_id) ?? {
+      session_id,
+      turns: new Set(),
+      revision,
+      polledAt: now(),
+      polling: undefined,
+      again: false,
+    };
+    entries.set(session_id, entry);
+    entry.revision = Math.min(entry.revision, revision);
+    entry.turns.add(watched);
+    // The turn may have ended between the client's last read and now.
+    if (by === 'client') void poll(entry);
+    return () => leave(entry, watched);
+  }
+
+  /** The run of a turn in this process. */
+  const findRun = ({ session_id, turn }: Partial<TurnRef>): WatchedTurn | undefined =>
+    [...(entries.get(session_id!)?.turns ?? [])].find(
+      (watched) => watched.onStop && watched.turn === turn,
+    );
+
+  /** Resolves when the turn has ended in the log, or without an end after some seconds. */
+  async function untilEndRecorded({
+    session_id,
+    turn,
+    revision,
+  }: WatchedTurn): Promise<TurnEnding> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const leaveTurn = subscribe({
+      session_id,
+      turn,
+      revision,
+      by: 'client',
+      onEnd: () => resolve(),
+    });
+    const appended = (await resolvesWithin(promise, REMOTE_END_MS, { ref: false })) || undefined;
+    leaveTurn();
+    return { appended };
+  }
+
   signals?.listen({
     onTurnEnded(sessionId) {
       const entry = entries.get(sessionId);
@@ -281,30 +362,22 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     onSignalsLost() {
       for (const entry of entries.values()) entry.polledAt = -Infinity;
     },
+    async onStopRequested(turn) {
+      const run = findRun(turn);
+      await run?.onStop?.(untilEndRecorded(run));
+    },
   });
 
   return {
-    subscribe(watched) {
-      const { session_id, revision, by } = watched;
-      const entry = entries.get(session_id) ?? {
-        session_id,
-        turns: new Set(),
-        revision,
-        polledAt: now(),
-        polling: undefined,
-        again: false,
-      };
-      entries.set(session_id, entry);
-      entry.revision = Math.min(entry.revision, revision);
-      entry.turns.add(watched);
-      // The turn may have ended between the client's last read and now.
-      if (by === 'client') void poll(entry);
-      return () => leave(entry, watched);
-    },
-    async endTurn({ session_id, turn }, recordEnd) {
-      const runs = [...(entries.get(session_id)?.turns ?? [])];
-      const run = runs.find((watched) => watched.onStop && watched.turn === turn);
-      if (!run?.onStop) return recordEnd();
+    subscribe,
+    async endTurn(ref, { findOwner, recordEnd }) {
+      const { session_id, turn } = ref;
+      const run = findRun(ref);
+      if (!run?.onStop) {
+        const owner = signals?.connected() && turn !== undefined ? await findOwner() : undefined;
+        if (owner !== undefined) await signals!.requestStop(owner, { session_id, turn: turn! });
+        return recordEnd();
+      }
       const { promise: stopped, resolve } = Promise.withResolvers<void>();
       const ending = stopped.then(recordEnd);
       await resolvesWithin(run.onStop(ending), STOP_MS);

@@ -6,7 +6,11 @@ import {
   type Judged,
   type JudgeQuestion,
 } from '../../../../../shared/replays/comparison/comparePair.ts';
-import type { TurnPair, WholeTurn } from '../../../../../shared/replays/comparison/turnPair.ts';
+import type {
+  Comparing,
+  TurnPair,
+  WholeTurn,
+} from '../../../../../shared/replays/comparison/turnPair.ts';
 import { threadCpuMs } from '../../../../../shared/lib/time/processorTime.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { ChatModels } from '../../../../../shared/ports/chatModel.ts';
@@ -82,9 +86,10 @@ function pairOf({ checks, replayed, ...rest }: Case): TurnPair {
   };
 }
 
-const comparing = {
+const comparing: Comparing = {
   signal: new AbortController().signal,
   budget: { took: () => undefined, isSpent: () => false },
+  outsideAttempt: (work) => work(),
 };
 
 async function checked({ judge, ...asked }: Case) {

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, test } from '@jest/globals';
+import { beforeEach, describe, expect, jest, test } from '@jest/globals';
 import {
   createTurnWatch,
   type TurnWatch,
@@ -16,10 +16,16 @@ let reads: number;
 let away: boolean;
 let connected: boolean;
 let told: string[];
+/** Calls, when the requested process answers. */
+let onRequest: () => Promise<void>;
 let others: TurnListener;
 
 const signals: TurnSignals = {
   send: (sessionId) => void told.push(sessionId),
+  async requestStop(owner, { session_id, turn }) {
+    told.push(`${owner} stops ${session_id} ${turn}`);
+    await onRequest();
+  },
   listen: (listener) => void (others = listener),
   connected: () => connected,
 };
@@ -36,6 +42,7 @@ const store = {
 
 beforeEach(() => {
   [now, reads, away, connected, told] = [0, 0, false, true, []];
+  onRequest = async () => undefined;
   log = [event('started', {}), event('turn_started', { turn: 1 })];
 });
 
@@ -193,6 +200,8 @@ describe('a watched turn', () => {
 });
 
 describe('before the end of a turn is recorded', () => {
+  const findOwner = async () => undefined;
+
   /** Watches the run of turn 1, which is stopped when `stopped` resolves. */
   function runWith(watch: TurnWatch, stopped: Promise<void>) {
     const steps: unknown[] = [];
@@ -223,23 +232,23 @@ describe('before the end of a turn is recorded', () => {
       settled().then(() => undefined),
     );
     const target = { session_id: SESSION, turn: 1 };
-    expect(await watch.endTurn(target, recordEnd)).toEqual({ appended: 'the end' });
+    expect(await watch.endTurn(target, { findOwner, recordEnd })).toEqual({ appended: 'the end' });
     expect(steps).toEqual(['stops', 'stopped', 'records the end', 'the end']);
   });
 
   test('no other run is stopped, and none of another process is waited for', async () => {
     const watch = open();
     const { steps, recordEnd } = runWith(watch, Promise.resolve());
-    await watch.endTurn({ session_id: SESSION, turn: 2 }, recordEnd);
-    await watch.endTurn({ session_id: 'session_2', turn: 1 }, recordEnd);
-    await watch.endTurn({ session_id: SESSION }, recordEnd);
+    await watch.endTurn({ session_id: SESSION, turn: 2 }, { findOwner, recordEnd });
+    await watch.endTurn({ session_id: 'session_2', turn: 1 }, { findOwner, recordEnd });
+    await watch.endTurn({ session_id: SESSION }, { findOwner, recordEnd });
     expect(steps).toEqual(['records the end', 'records the end', 'records the end']);
   });
 
   test('its run is not waited for longer than some seconds', async () => {
     const watch = open();
     const { steps, recordEnd } = runWith(watch, new Promise(() => undefined));
-    await watch.endTurn({ session_id: SESSION, turn: 1 }, recordEnd);
+    await watch.endTurn({ session_id: SESSION, turn: 1 }, { findOwner, recordEnd });
     expect(steps).toEqual(['stops', 'records the end', 'the end']);
   });
 
@@ -250,7 +259,66 @@ describe('before the end of a turn is recorded', () => {
     const run = { session_id: SESSION, turn: 1, revision: 1, by: 'run' } as const;
     watch.subscribe({ ...run, onEnd: () => undefined, onStop });
     const error = new Error('away');
-    await expect(watch.endTurn(run, () => Promise.reject(error))).rejects.toBe(error);
+    const recordEnd = (): Promise<never> => Promise.reject(error);
+    await expect(watch.endTurn(run, { findOwner, recordEnd })).rejects.toBe(error);
     await expect(ending).rejects.toBe(error);
+  });
+
+  describe('by another process', () => {
+    const target = { session_id: SESSION, turn: 1 };
+
+    test('its owner is requested to stop the run, and waited for', async () => {
+      const steps: string[] = [];
+      onRequest = async () => {
+        await settled();
+        steps.push('answered');
+      };
+      const recordEnd = async () => {
+        steps.push('records the end');
+        return { appended: 'the end' };
+      };
+      await open().endTurn(target, { findOwner: async () => 'owner', recordEnd });
+      expect(told).toEqual([`owner stops ${SESSION} 1`]);
+      expect(steps).toEqual(['answered', 'records the end']);
+    });
+
+    test.each([
+      ['no other process has the turn', () => open(), target],
+      ['no turn is known', () => open(), { session_id: SESSION }],
+      ['no other process is reached', () => open(), target],
+      ['no other process can write', () => open(false), target],
+    ])('nothing is requested where %s', async (why, opened, ref) => {
+      connected = why !== 'no other process is reached';
+      const owner = why === 'no other process has the turn' ? undefined : 'owner';
+      const recordEnd = async () => ({ appended: 'the end' });
+      const ended = await opened().endTurn(ref, { findOwner: async () => owner, recordEnd });
+      expect([ended, told]).toEqual([{ appended: 'the end' }, []]);
+    });
+
+    test('its run is stopped on request, and hears of the end in the log', async () => {
+      const watch = open();
+      const { steps } = runWith(watch, Promise.resolve());
+      await others.onStopRequested({ session_id: SESSION, turn: 2 });
+      expect(steps).toEqual([]);
+      await others.onStopRequested(target);
+      expect(steps).toEqual(['stops', 'stopped']);
+      log.push(event('turn_interrupted', { turn: 1, reason: 'cancelled' }));
+      others.onTurnEnded(SESSION);
+      await settled();
+      expect(steps).toEqual(['stops', 'stopped', true]);
+    });
+
+    test('its run hears that no end was recorded in time', async () => {
+      jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
+      try {
+        const watch = open();
+        const { steps } = runWith(watch, Promise.resolve());
+        await others.onStopRequested(target);
+        await jest.advanceTimersByTimeAsync(60_000);
+        expect(steps).toEqual(['stops', 'stopped', undefined]);
+      } finally {
+        jest.useRealTimers();
+      }
+    });
   });
 });

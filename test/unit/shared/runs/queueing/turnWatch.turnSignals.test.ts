@@ -14,6 +14,8 @@ let hear: (message: string) => void;
 let reconnect: () => void;
 let signals: TurnSignals;
 let heard: string[];
+/** Resolves when the run that is to be stopped has stopped. */
+let stopped: Promise<void>;
 
 const broadcast: Broadcast = {
   name: 'one',
@@ -37,6 +39,10 @@ beforeEach(() => {
   signals.listen({
     onTurnEnded: (sessionId) => heard.push(sessionId),
     onSignalsLost: () => heard.push('missed'),
+    async onStopRequested({ session_id, turn }) {
+      heard.push(`stop ${session_id} ${turn}`);
+      await stopped;
+    },
   });
 });
 
@@ -75,4 +81,40 @@ test('what finds too many messages on their way is sent when there is room', () 
   } finally {
     jest.useRealTimers();
   }
+});
+
+const settled = () => new Promise((resolve) => setImmediate(resolve));
+
+test('a run is stopped at the request of another process, which then has the answer', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  stopped = promise;
+  hear('stop two session_1 3');
+  await settled();
+  expect([heard, sent]).toEqual([['stop session_1 3'], []]);
+  resolve();
+  await settled();
+  expect(sent).toEqual(['two: stopped session_1 3']);
+});
+
+test('a request waits for the answer about its turn', async () => {
+  const answered: string[] = [];
+  for (const turn of [3, 3, 4])
+    void signals
+      .requestStop('two', { session_id: 'session_1', turn })
+      .then(() => answered.push(`turn ${turn}`));
+  expect(sent.slice(1)).toEqual(['two: stop one session_1 3', 'two: stop one session_1 4']);
+  hear('stopped session_2 3');
+  hear('stopped session_1 3');
+  await settled();
+  expect(answered).toEqual(['turn 3', 'turn 3']);
+});
+
+test('a request waits a second for an answer that does not come, and not at all if it can’t be sent', async () => {
+  const began = performance.now();
+  await signals.requestStop('two', { session_id: 'session_1', turn: 3 });
+  expect(performance.now() - began).toBeGreaterThan(900);
+  connected = false;
+  const beganAgain = performance.now();
+  await signals.requestStop('two', { session_id: 'session_1', turn: 3 });
+  expect(performance.now() - beganAgain).toBeLessThan(500);
 });
