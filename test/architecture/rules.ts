@@ -63,7 +63,6 @@ const HOMES: Readonly<Record<string, string | readonly string[]>> = {
   // Requests to providers; and those to addresses that others name, which are checked.
   undici: ['infra/lib', 'infra/openai', 'infra/web'],
   uuidv7: 'infra/ids',
-  yaml: 'services/followers/relay/contract',
 };
 /** What the examples show to others is how to use these. */
 const IN_EXAMPLES = new Set(['kafkajs', 'cloudevents']);
@@ -239,7 +238,6 @@ const noCycles: Rule = {
 const ENTRY_POINTS = [
   'services/main.ts',
   'services/cli/main.ts',
-  'services/followers/relay/contract/write.ts',
   'infra/local/ensure-installed.mjs',
   'infra/local/kafka/main.ts',
   'infra/deploy/fillCompileCache.ts',

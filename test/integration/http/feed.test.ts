@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { jsonSchemas } from '../../../services/followers/relay/contract/jsonSchemas.ts';
+import { jsonSchemas } from '../../support/contract/jsonSchemas.ts';
 import { revokeKey } from '../../../shared/accounts/commands.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { feedEvents, openStream, type OpenStream } from '../../support/http/eventsClient.ts';

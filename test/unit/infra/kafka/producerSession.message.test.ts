@@ -2,9 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { toMessage } from '../../../../infra/kafka/producerSession.ts';
-import { jsonSchemas } from '../../../../services/followers/relay/contract/jsonSchemas.ts';
+import { jsonSchemas } from '../../../support/contract/jsonSchemas.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
-import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
+import type { DataSchema } from '../../../support/contract/evolution.ts';
 import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
 import { EVERY_EVENT, sessionStarted } from '../../../support/builders/events.ts';
 import { recordHistory } from '../../../support/builders/history.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { jsonSchemas } from '../../../../services/followers/relay/contract/jsonSchemas.ts';
+import { jsonSchemas } from '../../../support/contract/jsonSchemas.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { openTexts } from '../../../../shared/eventlog/encryption/openTexts.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { breakingChanges } from '../../../../shared/publicEvents/evolution.ts';
+import { breakingChanges } from '../../../support/contract/evolution.ts';
 import {
   publicEventSchemas,
   type PublicEvent,

@@ -1,4 +1,4 @@
-import { canonicalJson } from '../eventlog/canonicalJson.ts';
+import { canonicalJson } from '../../../shared/eventlog/canonicalJson.ts';
 
 /** The subset of JSON Schema that public events use. */
 export interface DataSchema {

@@ -1,7 +1,7 @@
-import { MessageHeaders } from '../../../../shared/publicEvents/headers.ts';
-import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
-import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
-import type { Channel } from '../../../../shared/publicEvents/schema.ts';
+import { MessageHeaders } from '../../../shared/publicEvents/headers.ts';
+import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
+import type { DataSchema } from './evolution.ts';
+import type { Channel } from '../../../shared/publicEvents/schema.ts';
 import { HEADERS, toJson, withNamedParts } from './jsonSchemas.ts';
 
 interface Topic {

@@ -11,10 +11,10 @@ import {
   generatedContract,
   releasedSchemas,
   writeContract,
-} from '../../../../../../services/followers/relay/contract/files.ts';
-import { jsonSchemas } from '../../../../../../services/followers/relay/contract/jsonSchemas.ts';
-import type { DataSchema } from '../../../../../../shared/publicEvents/evolution.ts';
-import { publicEventSchemas } from '../../../../../../shared/publicEvents/publicEvent.ts';
+} from '../support/contract/files.ts';
+import { jsonSchemas } from '../support/contract/jsonSchemas.ts';
+import type { DataSchema } from '../support/contract/evolution.ts';
+import { publicEventSchemas } from '../../shared/publicEvents/publicEvent.ts';
 
 /** Of diagnostics; the rest are remarks. */
 const ERROR = 0;

@@ -1,6 +1,6 @@
-import type { DataSchema } from '../../../../shared/publicEvents/evolution.ts';
-import { MessageHeaders } from '../../../../shared/publicEvents/headers.ts';
-import { publicEventSchemas } from '../../../../shared/publicEvents/publicEvent.ts';
+import type { DataSchema } from './evolution.ts';
+import { MessageHeaders } from '../../../shared/publicEvents/headers.ts';
+import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
 import { isDeepStrictEqual } from 'node:util';
 
 /**

@@ -1,13 +1,16 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
-import { breakingChanges, type DataSchema } from '../../../../shared/publicEvents/evolution.ts';
+import { breakingChanges, type DataSchema } from './evolution.ts';
 import { asyncApiDocument } from './asyncApi.ts';
 import { jsonSchemas } from './jsonSchemas.ts';
 
 type Schemas = Readonly<Record<string, DataSchema>>;
 
 /** The folder of the committed contract. */
-export const CONTRACT_FOLDER = new URL('./', import.meta.url);
+export const CONTRACT_FOLDER = new URL(
+  '../../../services/followers/relay/contract/',
+  import.meta.url,
+);
 /** The current schemas. */
 const PRESENT = 'schemas/';
 /** The released schemas, with which the current ones are compared. */
