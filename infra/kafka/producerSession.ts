@@ -36,7 +36,7 @@ const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
 const toTombstone = ({ key }: PublicEvent): TextMessage => ({ key, value: null });
 
 /**
- * The Kafka message of a public event: a CloudEvent in binary mode. shared/publicEvents/headers.ts
+ * The Kafka message of a public event: a CloudEvent in binary mode. test/support/contract/headers.ts
  * describes the headers.
  */
 export function toMessage(event: PublicEvent, source: string): TextMessage & { value: string } {

@@ -1,4 +1,4 @@
-import { MessageHeaders } from '../../../shared/publicEvents/headers.ts';
+import { MessageHeaders } from './headers.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
 import type { DataSchema } from './evolution.ts';
 import type { Channel } from '../../../shared/publicEvents/schema.ts';

@@ -1,5 +1,5 @@
 import type { DataSchema } from './evolution.ts';
-import { MessageHeaders } from '../../../shared/publicEvents/headers.ts';
+import { MessageHeaders } from './headers.ts';
 import { publicEventSchemas } from '../../../shared/publicEvents/publicEvent.ts';
 import { isDeepStrictEqual } from 'node:util';
 

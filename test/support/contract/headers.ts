@@ -1,4 +1,4 @@
-import { Type } from '../domain/jsonSchema.ts';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 
 /**
  * The headers of every message: CloudEvents 1.0 in the binary mode of its Kafka protocol binding
