@@ -36,8 +36,8 @@ const toHeaders = (headers: Record<string, unknown>): Record<string, string> =>
 const toTombstone = ({ key }: PublicEvent): TextMessage => ({ key, value: null });
 
 /**
- * The Kafka message of a public event: a CloudEvent in binary mode. test/support/contract/headers.ts
- * describes the headers.
+ * The Kafka message of a public event: a CloudEvent in binary mode, whose headers the public
+ * contract describes.
  */
 export function toMessage(event: PublicEvent, source: string): TextMessage & { value: string } {
   const cloudEvent = new CloudEvent({
