@@ -51,13 +51,15 @@ export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
     seen[table].add(id);
     places.push({ table, key, id });
   }
+  let counted: PlannedEvent['counts'] = [];
   for (const { changes, counts } of plan) {
     for (const change of changes) {
       if (isRowChange(change)) add(change.table, change.key);
       // Tells whether the account is erased.
       if (isAddition(change)) add('erasures', [accountStream(change.account_id)]);
     }
-    for (const key of counts) add('storage', key);
+    if (counts !== counted) for (const key of counts) add('storage', key);
+    counted = counts;
   }
   return places;
 }
@@ -68,20 +70,19 @@ interface Pending {
   row: Rows[FollowedTable];
 }
 
-/** True when the row of a change has already seen this revision. */
-function hasSeen(rows: RowMaps, { table, key }: AnyRowChange, revision: number): boolean {
-  const row = rows[table].get(rowId(key));
-  return row !== undefined && row.revision >= revision;
-}
+/** True when the row has already seen this revision. */
+const hasSeen = (row: Rows[FollowedTable] | undefined, revision: number): boolean =>
+  row !== undefined && row.revision >= revision;
 
 /** The changed row; undefined when it has already seen the event or does not change. */
 function changed(rows: RowMaps, change: AnyRowChange, revision: number): Pending | undefined {
-  if (hasSeen(rows, change, revision)) return undefined;
   const id = rowId(change.key);
+  const row = rows[change.table].get(id);
+  if (hasSeen(row, revision)) return undefined;
   const apply = change.change as (
     row: Rows[FollowedTable] | undefined,
   ) => Rows[FollowedTable] | undefined;
-  const next = apply(rows[change.table].get(id));
+  const next = apply(row);
   return next && { table: change.table, id, row: next };
 }
 
@@ -134,14 +135,18 @@ function createOwnedRows(maps: readonly RowMaps[]) {
 
 /** Counts the events, also those that cannot be applied: they take as much of the log. */
 function count(plan: readonly PlannedEvent[], rows: RowMaps, dirty: RowMaps): void {
-  for (const { stored, counts } of plan)
-    for (const key of counts) {
-      const id = rowId(key);
-      const row = countStored(rows.storage.get(id), key, stored);
+  let counted: PlannedEvent['counts'] = [];
+  let ids: string[] = [];
+  for (const { stored, counts } of plan) {
+    if (counts !== counted) ids = counts.map(rowId);
+    counted = counts;
+    for (const [nth, id] of ids.entries()) {
+      const row = countStored(rows.storage.get(id), counts[nth]!, stored);
       if (!row) continue;
       rows.storage.set(id, row);
       dirty.storage.set(id, row);
     }
+  }
 }
 
 interface Folded {
@@ -190,7 +195,7 @@ export function fold(
       // Every event changes the row of its stream first. Applying an event again would restore rows
       // that were removed since.
       const [first] = changes;
-      if (first && isRowChange(first) && hasSeen(rows, first, revision)) continue;
+      if (first && isRowChange(first) && hasSeen(find(first.table, first.key), revision)) continue;
       for (const change of changes) {
         if (!isRemoval(change)) continue;
         removals.push(change);

@@ -9,7 +9,7 @@ export interface PlannedEvent {
   stored: ReadableEvent;
   changes: Change[];
   /** The rows that count it, whether or not it can be applied. */
-  counts: StorageKey[];
+  counts: readonly StorageKey[];
   /** True for an erasure, which also applies to a parked stream. */
   erases: boolean;
   error: string | undefined;
@@ -32,13 +32,15 @@ function changesOf(stored: ReadableEvent): Change[] {
 }
 
 /** First step of a batch: decodes and projects every event without loading rows. Never throws. */
-export const planBatch = (events: readonly ReadableEvent[]): PlannedEvent[] =>
-  events.map((stored) => {
+export function planBatch(events: readonly ReadableEvent[]): PlannedEvent[] {
+  let counts: PlannedEvent['counts'] = [];
+  return events.map((stored) => {
     const erases = isErasure(stored.type);
-    const counts = storageKeys(stored);
+    counts = storageKeys(stored, counts);
     try {
       return { stored, counts, erases, changes: changesOf(stored), error: undefined };
     } catch (error) {
       return { stored, counts, erases, changes: [], error: messageOf(error) };
     }
   });
+}

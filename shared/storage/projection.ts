@@ -16,11 +16,18 @@ const RECORDED_ON = /"recorded_at":"([^"\\]{10})/;
 export const accountOf = ({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined =>
   ACCOUNT.exec(metadata)?.[1];
 
-/** The keys of the rows that count an event; none for events of other programs. */
-export function storageKeys(event: Pick<StoredEvent, 'metadata'>): StorageKey[] {
+/**
+ * The keys of the rows that count an event; none for events of other programs. Returns `previous`, the keys
+ * of the event before, if they are the same: most events in a row are counted by the same rows.
+ */
+export function storageKeys(
+  event: Pick<StoredEvent, 'metadata'>,
+  previous: readonly StorageKey[],
+): readonly StorageKey[] {
   const account_id = accountOf(event);
   const day = RECORDED_ON.exec(event.metadata)?.[1];
   if (account_id === undefined || day === undefined) return [];
+  if (previous[0]?.[0] === account_id && previous[0][1] === day) return previous;
   return [
     [account_id, day],
     [account_id, ALL_DAYS],

@@ -46,6 +46,25 @@ export function storageContract(name: string, open: () => Promise<ReadModelsFixt
       expect(await find('acct_3', DAYS[0])).toEqual({ today: undefined, total: undefined });
     });
 
+    test('counts events of several accounts on one day, in one batch and after it', async () => {
+      const create = (account: string, agent: string): StoredEvent =>
+        fresh.record({ stream: `agent-${agent}`, account }, agentCreated());
+      const [one, two, three] = [
+        create('acct_1', 'agent_1'),
+        create('acct_2', 'agent_2'),
+        create('acct_2', 'agent_3'),
+      ];
+      const [four, five] = [create('acct_1', 'agent_4'), create('acct_2', 'agent_5')];
+      await fresh.apply(one, two, three);
+      await fresh.apply(four, five);
+      const [first, second] = [
+        [2, sizeOf(one, four)],
+        [3, sizeOf(two, three, five)],
+      ];
+      expect(await find('acct_1', DAYS[0])).toEqual({ today: first, total: first });
+      expect(await find('acct_2', DAYS[0])).toEqual({ today: second, total: second });
+    });
+
     test('counts events that cannot be applied', async () => {
       const started = fresh.record({ stream: 'session-session_1' }, sessionStarted('agent_1'));
       const misplaced = fresh.record({ stream: 'session-session_1' }, turnCompleted(7));

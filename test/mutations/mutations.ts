@@ -42,8 +42,8 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a row takes the event that it has seen last once more',
     file: 'shared/projections/fold.ts',
-    from: 'return row !== undefined && row.revision >= revision;',
-    to: 'return row !== undefined && row.revision > revision;',
+    from: 'row !== undefined && row.revision >= revision;',
+    to: 'row !== undefined && row.revision > revision;',
     likely: ['test/unit/shared/projections/', 'test/contracts/sqliteReadModels.test.ts'],
   },
   {

@@ -1,5 +1,6 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
+import type { RowKey } from '../../../shared/projections/change.ts';
 import { put, rowMaps } from '../../../shared/projections/fold.ts';
 import type { AnyRemoval } from '../../../shared/projections/project.ts';
 import type { Table, Tables } from '../../../shared/readModels/table.ts';
@@ -9,16 +10,32 @@ import {
   type Rows,
   type TableName,
 } from '../../../shared/readModels/tables.ts';
-import { rowDecoder, rowEncoder, rowStatements } from './statements.ts';
+import { columnNames } from '../../../shared/readModels/statements.ts';
+import { rowDecoder, rowEncoder, rowStatements, type SqliteRow } from './statements.ts';
+
+/** Finds one row. */
+function rowFinder(database: DatabaseSync, name: string, table: Table) {
+  const select = database.prepare(rowStatements(name, table).select);
+  // V8 copies the objects that SQLite returns slowly, and each event copies the rows that it changes.
+  select.setReturnArrays(true);
+  const names = columnNames(table);
+  const decode = rowDecoder(table);
+  return (key: RowKey): unknown => {
+    const values = select.get(...key) as SQLOutputValue[] | undefined;
+    if (!values) return undefined;
+    const row: SqliteRow = {};
+    for (const [index, column] of names.entries()) row[column] = values[index]!;
+    return decode(row);
+  };
+}
 
 function prepareTable(database: DatabaseSync, name: string, table: Table) {
-  const { select, save, remove } = rowStatements(name, table);
+  const { save, remove } = rowStatements(name, table);
   return {
-    select: database.prepare(select),
+    find: rowFinder(database, name, table),
     save: database.prepare(save),
     remove: database.prepare(remove),
     encode: rowEncoder(table),
-    decode: rowDecoder(table),
   };
 }
 
@@ -42,9 +59,8 @@ export function createRowAccess(database: DatabaseSync, tables: Tables): SyncRow
     load(keys) {
       const rows = rowMaps();
       for (const { table, key, id } of keys) {
-        const { select, decode } = prepared[table];
-        const row = select.get(...key);
-        if (row) put(rows, { table, id, row: decode(row) as Rows[TableName] });
+        const row = prepared[table].find(key);
+        if (row) put(rows, { table, id, row: row as Rows[TableName] });
       }
       return rows;
     },

@@ -57,7 +57,7 @@ export function rowStatements(
   const isRow = table.key.map((column) => `${column} = ?`).join(' AND ');
   const values = columnNames(table).map(() => '?');
   return {
-    select: `SELECT * FROM ${name} WHERE ${isRow}`,
+    select: `SELECT ${columnNames(table).join(', ')} FROM ${name} WHERE ${isRow}`,
     save: upsert(name, table, `VALUES (${values.join(', ')})`),
     remove: `DELETE FROM ${name} WHERE ${isRow}`,
   };
