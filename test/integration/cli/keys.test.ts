@@ -149,7 +149,7 @@ describe('a mistake', () => {
     expect(await cli('keys', 'issue')).toEqual({
       code: 1,
       out: '',
-      err: 'There are several accounts: name one with --account.\n',
+      err: 'There are several accounts: name one with --account (`accounts list` lists them).\n',
     });
     expect((await apiClient(service.url, service.key).get('/v1/models')).status).toBe(200);
   });

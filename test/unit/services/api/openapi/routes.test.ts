@@ -23,7 +23,7 @@ const route = routes.find(({ path }) => path === '/openapi.json')!;
 test('the document is built in steps of the event loop, once for concurrent requests', async () => {
   const context = newContext();
   const respond = async (): Promise<Buffer> => {
-    const ctx = { query: {}, set: () => undefined } as unknown as Koa.Context;
+    const ctx = { query: {}, get: () => '', set: () => undefined } as unknown as Koa.Context;
     await route.handle(context, {} as never, ctx);
     return ctx.body as Buffer;
   };
