@@ -1,6 +1,10 @@
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
 import type { Authorship, StreamHead } from '../eventlog/append.ts';
 import { requireValidEvent } from '../eventlog/domainEvent.ts';
+import { accountStream } from '../eventlog/streams.ts';
+import type { Keyring } from '../eventlog/encryption/keyring.ts';
+import type { TextKey } from '../eventlog/encryption/protectedText.ts';
+import { unauthorizedError } from '../accounts/authenticate.ts';
 import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
 import { yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isoTime, recordingTime } from '../ports/clock.ts';
@@ -27,8 +31,21 @@ const charsOf = ({ data }: DomainEvent): number =>
   );
 
 /**
+ * A key for a new stream. The erasure of an account misses streams that begin after it, and a request
+ * may have passed its checks before.
+ */
+async function issueKeyTo(
+  account_id: string,
+  keys: Pick<Keyring, 'issueKey' | 'isErased'>,
+): Promise<TextKey> {
+  if (await keys.isErased(accountStream(account_id))) throw unauthorizedError();
+  return keys.issueKey();
+}
+
+/**
  * Adds ids, time and author to decided events, and seals their texts with the key of their stream,
- * if it is known. Throws `quota_exceeded`, `storage_full`, and the errors of sealEvents.
+ * if it is known. Throws `quota_exceeded`, `storage_full`, `unauthorized` for a new stream of an erased
+ * account, and the errors of sealEvents.
  */
 export async function prepareEvents(
   { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,
@@ -44,7 +61,7 @@ export async function prepareEvents(
   const recorded_at = isoTime(recordingTime(clock));
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));
   return {
-    ...(await sealEvents(store.keys, key, decided)),
+    ...(await sealEvents({ issueKey: () => issueKeyTo(account_id, store.keys) }, key, decided)),
     authorship: { account_id, key_id, request_id, causation_id, recorded_at },
   };
 }

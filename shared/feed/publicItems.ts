@@ -13,6 +13,8 @@ export interface FeedItem {
   event: PublicEvent;
   /** Resumes after this event. */
   cursor: string;
+  /** The stream whose key decrypted texts of the event; absent for an event that shows none. */
+  textStream?: string;
 }
 
 interface Opened {
@@ -51,7 +53,11 @@ async function opened(
     try {
       for (const shown of toPublicEvents([event]))
         if (!types || types.has(shown.type))
-          items.push({ event: shown, cursor: cursorOf(events[index]!.checkpoint) });
+          items.push({
+            event: shown,
+            cursor: cursorOf(events[index]!.checkpoint),
+            ...(event.key && { textStream: event.stream }),
+          });
     } catch (error) {
       return { items, failure: explained(error, event) };
     }

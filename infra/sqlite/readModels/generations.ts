@@ -141,19 +141,24 @@ function readPosition(file: string): Position | undefined {
 
 /**
  * Deletes the files of interrupted rebuilds and verifications that end before an erasure and so may
- * contain erased data. A running one will apply the erasure itself. Never throws.
+ * contain erased data. A running one will apply the erasure itself, unless it is killed before: returns
+ * false if there is one, or if the files can't be examined now. Never throws.
  */
 export function deleteUnerasedLeftovers(
   folder: string,
   erasedAt: Position,
   { number }: Numbered,
-): void {
-  const copy = verifyingFile(folder, { number });
-  const begun = listGenerations(folder)
-    .filter(({ building, version }) => building && version === number)
-    .map(({ name }) => join(readModelsFolder(folder), name));
-  for (const file of existsSync(copy) ? [...begun, copy] : begun) {
-    if (isBeingBuilt(file)) continue;
-    if ((readPosition(file) ?? '') < erasedAt) removeDatabase(file);
+): boolean {
+  try {
+    const copy = verifyingFile(folder, { number });
+    const begun = listGenerations(folder)
+      .filter(({ building, version }) => building && version === number)
+      .map(({ name }) => join(readModelsFolder(folder), name));
+    const files = existsSync(copy) ? [...begun, copy] : begun;
+    const free = files.filter((file) => !isBeingBuilt(file));
+    for (const file of free) if ((readPosition(file) ?? '') < erasedAt) removeDatabase(file);
+    return free.length === files.length;
+  } catch {
+    return false;
   }
 }

@@ -88,6 +88,10 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     }
     if (actor.chat && !route.chatTarget) throw chatForbiddenError();
     const isAllowed = access === 'open' ? undefined : createKeyCheck(api, actor, performance.now());
+    /** The key may be revoked, or its account erased, while the request waits. */
+    const requireAllowed = async (): Promise<void> => {
+      if (isAllowed && !(await isAllowed())) throw unauthorizedError();
+    };
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
     const { account_id } = actor;
@@ -112,6 +116,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       }
       const routeContext = route.method === 'get' ? api : clientContext(api, ctx, account_id);
       const unclaimed = { actor, params, query, body };
+      await requireAllowed();
       const request =
         key === undefined
           ? unclaimed
@@ -120,7 +125,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
               claim: await claimKeyedRequest(routeContext, route, unclaimed, { key, ctx }),
             };
       const answer = await route.handle(routeContext, request, ctx);
-      if (answer && isAllowed && !(await isAllowed())) throw unauthorizedError();
+      if (answer) await requireAllowed();
       if (answer) await sendAnswer(ctx, answer, { account_id, media: route.media });
       const length = (answer && ctx.method !== 'HEAD' && ctx.length) || 0;
       if (length > LIMITS.http.smallAnswerBytes)

@@ -41,6 +41,7 @@ function webhooksPart(
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
     bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
     semaphore: createFairSemaphore('webhook_messages', { permits, bytes: Infinity }),
+    isErased: (stream: string) => context.store.keys.isErased(stream),
     textsOf: (row: WebhookRow) => textsOf(context, row),
     disable: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
     clock: systemClock,

@@ -16,6 +16,8 @@ export interface DeliveryContext {
   bodyOf: (event: PublicEvent) => string;
   /** Limits the messages in flight, fairly across accounts. */
   semaphore: FairSemaphore;
+  /** True when the texts of a stream are erased. Throws `store_unavailable`. */
+  isErased: (stream: string) => boolean | Promise<boolean>;
   /** Decrypts the address and the secret. Errors: `key_missing`, `store_unavailable`. */
   textsOf: (row: WebhookRow) => Promise<{ url: string; secret: string }>;
   /** Disables the webhook. Errors: those of handle. */
@@ -43,6 +45,14 @@ export interface Delivery extends DeliveryContext {
   signal: AbortSignal;
   /** Aborts when messages in flight must be cancelled. */
   cutOff: AbortSignal;
+}
+
+/** A message that waits has texts that were erased since the event was read. */
+export class MessageOutdated extends Error {
+  constructor() {
+    super('The texts of a message were erased.');
+    this.name = 'MessageOutdated';
+  }
 }
 
 /** The receiver did not accept a message. */

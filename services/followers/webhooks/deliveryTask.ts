@@ -7,7 +7,7 @@ import { isoTime } from '../../../shared/ports/clock.ts';
 import { attemptDelivery } from '../../../shared/webhooks/webhookSender.ts';
 import type { DeliveryAttempt, WebhookProgress } from '../../../shared/webhooks/webhookProgress.ts';
 import { createCommitSequence, type CommitSequence } from './commitSequence.ts';
-import { MessageRejected, type Delivery } from './delivery.ts';
+import { MessageOutdated, MessageRejected, type Delivery } from './delivery.ts';
 import { isCursorLost, type FollowedItem } from './followAccount.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 
@@ -27,6 +27,7 @@ interface Attempt {
 /** A message without its event, which would stay in memory with it. */
 interface Message extends Pick<PublicEvent, 'id' | 'type'> {
   body: string;
+  textStream: FollowedItem['textStream'];
 }
 
 /** Where a message belongs in the log and in the order of deliveries. */
@@ -42,8 +43,8 @@ function recordAttempt({ progress, onProgress }: Delivery, attempt: DeliveryAtte
 /**
  * Delivers the events after the committed cursor until the signal aborts. Events with the same key
  * are sent in order, events with different keys concurrently. After the first failure, no further
- * messages are sent and those in flight finish. Throws MessageRejected, and errors of following the
- * account or decrypting the texts.
+ * messages are sent and those in flight finish. Throws MessageRejected, MessageOutdated, and errors of
+ * following the account or decrypting the texts.
  */
 async function deliverEvents(
   delivery: Delivery,
@@ -59,8 +60,10 @@ async function deliverEvents(
   let limit: number = isProbe ? 1 : LIMITS.webhooks.ahead;
   const isFull = (): boolean => inFlight >= limit;
 
-  async function send({ type, ...content }: Message): Promise<void> {
+  async function send({ type, textStream, ...content }: Message): Promise<void> {
     await delivery.stopIfChanged();
+    if (textStream !== undefined && (await delivery.isErased(textStream)))
+      throw new MessageOutdated();
     signal.throwIfAborted();
     const message = { ...texts, ...content, signal: delivery.cutOff };
     const { outcome, attempt } = await attemptDelivery(delivery, message, type);
@@ -101,10 +104,11 @@ async function deliverEvents(
     const { done, value } = await items.next();
     if (done) return false;
     delivery.onTrouble(undefined);
-    const { event, cursor, retain } = value;
+    const { event, cursor, retain, textStream } = value;
     if (event && !sequence.isDelivered(event.id)) {
       const { id, type, key, time } = event;
-      await begin({ id, type, body: delivery.bodyOf(event) }, { key, time, cursor, retain });
+      const message = { id, type, body: delivery.bodyOf(event), textStream };
+      await begin(message, { key, time, cursor, retain });
     } else sequence.skip(cursor, event?.id);
     return true;
   }
@@ -253,6 +257,8 @@ export async function runDeliveryTask(delivery: Delivery): Promise<void> {
     },
     async onFailure(error) {
       if (signal.aborted) return 'stop';
+      // The event is read again, without its texts.
+      if (error instanceof MessageOutdated) return firstPauseMs;
       if (error instanceof MessageRejected) return onRejection(error).catch(onOwnFailure);
       if (performance.now() - begunAt > STEADY_MS) ownPauses.reset();
       return onOwnFailure(error);

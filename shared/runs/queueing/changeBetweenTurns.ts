@@ -1,6 +1,7 @@
 import { createBackoff } from '../../lib/time/backoff.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { isRejection } from '../../domain/rejection.ts';
+import { isStillValid, unauthorizedError } from '../../accounts/authenticate.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import type { SessionRow } from '../../readModels/tables.ts';
@@ -27,7 +28,7 @@ const PAUSES = { firstMs: 5, longestMs: 250 };
 
 export type SessionChangeContext = RecoveryContext &
   VisibilityContext &
-  RunSlice<'limits' | 'onClientDisconnect', 'sessionQueue'>;
+  RunSlice<'cachedRows' | 'limits' | 'onClientDisconnect', 'sessionQueue'>;
 
 /** A session and its row, which may show fewer events. */
 interface SessionToChange extends LoadedSession {
@@ -58,6 +59,9 @@ function change(
   const authoredFor = async (session: SessionToChange) => {
     // The stream is damaged, or a node of the cluster lags behind.
     if (session.state.status === 'none') return undefined;
+    // The key may have been revoked while the change waited.
+    if (!(await isStillValid(context.cachedRows, actor, context.clock.now())))
+      throw unauthorizedError();
     return { author: authorOf(actor), command: await commandFor(session) };
   };
   const limit = { ...bounds, limitError: sessionBusy };
@@ -103,8 +107,9 @@ async function changeWhenIdle(
  * Sends a command to a session of the actor's account between its turns, after waiting for its runs.
  * The change is durable and visible when the promise resolves with the session's row, in which the
  * command's own columns may still be unchanged. Errors: `session_not_found`, `session_erased`,
- * `session_busy`, `stream_damaged`, `release_too_old`, `key_missing`, `store_unavailable`, the reason
- * of the client's disconnect, and those of `commandFor`.
+ * `session_busy`, `unauthorized` for a key that was revoked during the wait, `stream_damaged`,
+ * `release_too_old`, `key_missing`, `store_unavailable`, the reason of the client's disconnect, and
+ * those of `commandFor`.
  */
 export async function changeBetweenTurns(
   context: SessionChangeContext,

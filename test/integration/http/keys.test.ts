@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { SCOPES, type Scope } from '../../../shared/accounts/events.ts';
 import { revokeKey } from '../../../shared/accounts/commands.ts';
+import { LIMITS } from '../../../shared/limits.ts';
+import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { comparable, expectFailure } from '../../support/http/failures.ts';
+import { sendSlowly } from '../../support/http/slowSender.ts';
 import { exchange, rawRequest } from '../../support/http/rawHttp.ts';
 import {
   asOperator,
@@ -97,6 +100,30 @@ describe('a request', () => {
       expectFailure(answer, 'unauthorized');
     expect(await log.head()).toBe(head);
   });
+});
+
+test('a change whose key is revoked before the last byte of its body arrives is not made', async () => {
+  const key = await newKey(service.folder);
+  const client = await clientWith(service.url, key);
+  const body = JSON.stringify({ name: 'Late', instruction: 'x', model: 'scripted' });
+  const headers = [
+    ['x-api-key', key.api_key],
+    ['content-type', 'application/json'],
+    ['connection', 'close'],
+  ] as const;
+  const head = rawRequest('POST /v1/agents', headers, body).slice(0, -1);
+  const late = await sendSlowly(service.url, head, { everyMs: 60_000 });
+  // The request is authenticated once it waits for its body.
+  await sleep(LIMITS.feed.keyCheckMs);
+  await revoke(key);
+  await eventually(
+    () => client.get('/v1/models'),
+    ({ status }) => status === 401,
+  );
+  const before = await log.head();
+  late.socket.write(body.at(-1)!);
+  expect(await late.ended()).toMatch(/^HTTP\/1.1 401 /);
+  expect(await log.head()).toBe(before);
 });
 
 describe('a key', () => {

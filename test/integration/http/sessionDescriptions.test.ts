@@ -3,7 +3,14 @@ import { LIMITS } from '../../../shared/limits.ts';
 import { expectGone, filesHolding, newMarker } from '../../support/stores/erasure/holding.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
-import { watchLog, type WatchedLog } from '../../support/processes/operator.ts';
+import {
+  asOperator,
+  clientWith,
+  newKey,
+  watchLog,
+  type WatchedLog,
+} from '../../support/processes/operator.ts';
+import { FIRST_ACCOUNT, revokeKey } from '../../../shared/accounts/commands.ts';
 
 let service: TestService;
 let log: WatchedLog;
@@ -15,6 +22,7 @@ beforeAll(async () => {
       const text = String(messages.at(-1)!.content);
       if (text === 'for ever') return { fault: 'never_answer' };
       if (text === 'fail') return { status: 400 };
+      if (text === 'slower') return { text: 'yes', delay_ms: 2_500 };
       return { text: 'yes', ...(text === 'slow' && { delay_ms: 300 }) };
     },
     { RUN_WAIT_MS: '5000' },
@@ -44,6 +52,21 @@ beforeEach(async () => {
 });
 
 describe('describing a session', () => {
+  test('is refused where the key is revoked while it waits for a turn', async () => {
+    const key = await newKey(service.folder, { account: FIRST_ACCOUNT });
+    const client = await clientWith(service.url, key);
+    const actor = { account_id: FIRST_ACCOUNT, key_id: 'operator', request_id: 'test' };
+    await asOperator(service.folder, async (operator) => {
+      const running = run('slower', session);
+      while ((await read()).status !== 'running');
+      const waiting = client.send('PATCH', `/v1/sessions/${session}`, { title: 'Late' });
+      await revokeKey(operator, actor, key.key_id);
+      expectFailure(await waiting, 'unauthorized');
+      await running;
+    });
+    expect((await read()).title).toBeNull();
+  });
+
   test('gives it a title and labels, in its transcript and in the list, at once', async () => {
     const before = await read();
     expect([before.title, before.labels]).toEqual([null, {}]);

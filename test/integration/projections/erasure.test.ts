@@ -5,6 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
+import { openSqliteRowCopy } from '../../../infra/sqlite/readModels/verification.ts';
 import { generationFile } from '../../../infra/sqlite/readModels/generations.ts';
 import {
   sessionErased,
@@ -151,3 +152,26 @@ test('an interrupted rebuild that had not come to the erasure is deleted, one th
   await (await openSqliteProjectionStore({ folder })).close();
   expect([building(), filesHolding(folder, marker)]).toEqual([[], []]);
 });
+
+test.each([
+  ['rebuild', openSqliteRebuildStore],
+  ['verification', openSqliteRowCopy],
+])(
+  'a %s that ends before it comes to the erasure leaves no erased text, also without a restart',
+  async (_what, open) => {
+    const marker = newMarker();
+    const { talked, erased } = history(marker);
+    const store = await openSqliteProjectionStore({ folder });
+    await store.apply(talked, reached(talked.at(-1)!.position));
+    const copy = await open({ folder });
+    await copy.apply(talked, reached(talked.at(-1)!.position));
+    await store.apply([erased], reached(erased.position));
+    await copy.close();
+    expect(filesHolding(folder, marker)).not.toEqual([]);
+    await eventually(
+      async () => filesHolding(folder, marker),
+      (files) => files.length === 0,
+    );
+    await store.close();
+  },
+);

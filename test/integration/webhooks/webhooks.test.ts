@@ -166,6 +166,25 @@ describe('a webhook', () => {
     await Promise.all([receiver.close(), watching.close()]);
   });
 
+  test('gets no text of a session that was erased while the messages waited for an earlier one', async () => {
+    const { client, receiver, run } = await account();
+    receiver.answer(204, {}, 1_000);
+    const session = await run();
+    await came(receiver, 1);
+    const erased = await client.send('DELETE', `/v1/sessions/${session}`, '');
+    expect(erased.status).toBe(200);
+    const before = receiver.received.length;
+    expect(before).toBeLessThan(TURN.length);
+    await came(receiver, TURN.length + 1);
+    const later = receiver.received.slice(before).map(({ body }) => body);
+    expect(later.map(({ type }) => type)).toEqual([
+      ...TURN.slice(before),
+      'turnlog.session.erased.v1',
+    ]);
+    expect(later.at(-2)!.data).toMatchObject({ output: '', erased: true });
+    await receiver.close();
+  });
+
   test('of one account is not slowed by the silence of another’s receiver', async () => {
     const [slow, quick] = [await account(), await account()];
     slow.receiver.answer(undefined);

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Webhook } from 'standardwebhooks';
 
 /** A message that came, as its receiver read it. */
@@ -21,8 +22,8 @@ export interface Received {
 export interface Receiver {
   url: string;
   received: Received[];
-  /** What is answered from now on; 204 at first. Undefined never answers. */
-  answer(status: number | undefined, headers?: Record<string, string>): void;
+  /** What is answered from now on, after so many milliseconds; 204 at first. Undefined never answers. */
+  answer(status: number | undefined, headers?: Record<string, string>, afterMs?: number): void;
   close(): Promise<void>;
 }
 
@@ -35,6 +36,7 @@ export async function startReceiver(): Promise<Receiver> {
   const received: Received[] = [];
   let status: number | undefined = 204;
   let headers: Record<string, string> = {};
+  let delayMs = 0;
   async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const body = await text(request);
     received.push({
@@ -42,6 +44,7 @@ export async function startReceiver(): Promise<Receiver> {
       text: body,
       body: JSON.parse(body) as Received['body'],
     });
+    await sleep(delayMs);
     if (status !== undefined) response.writeHead(status, headers).end();
   }
   const server = createServer((request, response) => {
@@ -53,8 +56,9 @@ export async function startReceiver(): Promise<Receiver> {
   return {
     url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/hook`,
     received,
-    answer(next, more = {}) {
+    answer(next, more = {}, afterMs = 0) {
       status = next;
+      delayMs = afterMs;
       headers = more;
     },
     async close() {

@@ -19,6 +19,8 @@ const AT_ONCE = 20;
  */
 const WAIT_MS = { usually: 10, late: 250 };
 const LATE_MS = 10_000;
+/** How often files that are being built are examined again, until their processes have ended. */
+const EXAMINE_MS = 2_000;
 
 interface WalCleanup {
   /** Call it after an erasure was committed. Never throws. */
@@ -60,6 +62,7 @@ function readLastErasure(database: DatabaseSync): Position | undefined {
 export function createWalCleanup({ database, folder, version }: OpenFile): WalCleanup {
   const backoff = createBackoff(RETRY);
   let timer: NodeJS.Timeout | undefined;
+  let examining: NodeJS.Timeout | undefined;
   /** When all AT_ONCE cleanups are available again. */
   let restedAt = -Infinity;
   /** When the first erasure was committed that the write-ahead file may still contain. */
@@ -80,6 +83,12 @@ export function createWalCleanup({ database, folder, version }: OpenFile): WalCl
     erasedAt = undefined;
   }
 
+  function deleteLeftovers(last: Position): void {
+    clearTimeout(examining);
+    if (deleteUnerasedLeftovers(folder, last, version)) return;
+    examining = setTimeout(deleteLeftovers, EXAMINE_MS, last).unref();
+  }
+
   function erased(): void {
     const now = performance.now();
     erasedAt ??= now;
@@ -87,7 +96,7 @@ export function createWalCleanup({ database, folder, version }: OpenFile): WalCl
     if (!timer && pauseMs > 0) truncateAfter(pauseMs);
     else if (!timer) truncate();
     const last = readLastErasure(database);
-    if (last !== undefined) deleteUnerasedLeftovers(folder, last, version);
+    if (last !== undefined) deleteLeftovers(last);
   }
 
   if (readLastErasure(database) !== undefined) erased();
@@ -95,6 +104,7 @@ export function createWalCleanup({ database, folder, version }: OpenFile): WalCl
     erased,
     close() {
       clearTimeout(timer);
+      clearTimeout(examining);
       if (erasedAt !== undefined && database.isOpen) truncateWal(database, WAIT_MS.late);
     },
   };

@@ -7,14 +7,16 @@ import {
   wholeStreamTarget,
 } from '../../../../shared/commandHandling/targetStream.ts';
 import { account } from '../../../../shared/accounts/decider.ts';
+import { agent } from '../../../../shared/agents/decider.ts';
 import { type SessionCommand } from '../../../../shared/sessions/decider.ts';
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
-import { accountStream, sessionStream } from '../../../../shared/eventlog/streams.ts';
+import { accountStream, agentStream, sessionStream } from '../../../../shared/eventlog/streams.ts';
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import {
   AGENT_ID,
+  agentData,
   keyData,
   sessionStarted,
   turnCompleted,
@@ -134,6 +136,19 @@ describe('a command', () => {
     await expect(handle(context, actor, onNew, open)).rejects.toMatchObject({
       code: 'account_exists',
     });
+  });
+
+  test('of an erased account that begins a stream with texts is refused, and nothing is appended', async () => {
+    await handle(context, actor, onAccount, open);
+    await handle(context, actor, onAccount, { type: 'erase_account', key_ids: [] });
+    // As evictErased does in every process.
+    context.store.keys.evict(ACCOUNT, []);
+    const onNew = newStreamTarget(agentStream(AGENT_ID), agent);
+    const command = { type: 'create_agent', configuration: agentData() } as const;
+    await expect(handle(context, actor, onNew, command)).rejects.toMatchObject({
+      code: 'unauthorized',
+    });
+    expect(await typesOf(onNew.stream)).toEqual([]);
   });
 
   test('on a stream that is not whole is refused, and the stream is noted', async () => {

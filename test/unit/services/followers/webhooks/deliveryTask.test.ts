@@ -33,6 +33,11 @@ let log: string[];
 /** The outcomes of each message, by its id; accepted without one here. */
 let answers: Record<string, DeliveryOutcome[]>;
 let tried: string[];
+/** The bodies of the messages that were tried. */
+let bodies: string[];
+/** The keys whose streams are erased. */
+let erased: Set<string>;
+let onSend: () => Promise<unknown>;
 let under: Set<string>;
 let mostUnder: number;
 let retained: number;
@@ -48,6 +53,7 @@ beforeEach(() => {
   stopping = new AbortController();
   progress = { revision: 0 };
   [log, tried, followed, disabled, troubles, followFails] = [[], [], [], [], [], []];
+  [bodies, erased, onSend] = [[], new Set(), () => Promise.resolve()];
   [answers, under, mostUnder, retained, following] = [{}, new Set(), 0, 0, 0];
 });
 afterEach(async () => {
@@ -89,7 +95,8 @@ async function* follow({ cursor, signal }: Parameters<Delivery['follow']>[0]) {
         await sleepUntilAborted(5, { signal });
         continue;
       }
-      yield { cursor: String(at), event: eventOf(at, key), retain };
+      const textStream = erased.has(key) ? {} : { textStream: key };
+      yield { cursor: String(at), event: eventOf(at, key), retain, ...textStream };
       at += 1;
     }
   } finally {
@@ -101,8 +108,10 @@ function start(): void {
   const delivery: Delivery = {
     row,
     follow,
-    async send({ id }) {
+    async send({ id, body }) {
       tried.push(id);
+      bodies.push(body);
+      await onSend();
       expect([...under].filter((other) => other[0] === id[0])).toEqual([]);
       under.add(id);
       mostUnder = Math.max(mostUnder, under.size);
@@ -111,7 +120,8 @@ function start(): void {
       under.delete(id);
       return answers[id]?.shift() ?? { accepted: true, status: 204 };
     },
-    bodyOf: ({ id }) => id,
+    bodyOf: ({ id, key }) => (erased.has(key) ? id : `${id} with texts`),
+    isErased: (stream) => erased.has(stream),
     semaphore: createFairSemaphore('test', { permits: 100, bytes: 1_000 }),
     textsOf: async () => ({ url: 'https://example.com', secret: 'whsec_' }),
     disable: async (_row, reason) => void disabled.push(reason),
@@ -175,6 +185,23 @@ describe('a delivery task', () => {
       { at: AT, type: 'turnlog.a', status: null, error: 'No.' },
       { at: AT, type: 'turnlog.a', status: 204, error: null },
     ]);
+  });
+
+  test('reads a message again whose texts were erased while it waited', async () => {
+    log = ['a', 'a', 'a'];
+    onSend = async () => {
+      if (tried.length > 1) return;
+      await eventually(
+        async () => retained,
+        (begun) => begun === log.length,
+      );
+      erased.add('a');
+    };
+    start();
+    await reaches(2);
+    expect(bodies).toEqual(['a0 with texts', 'a1', 'a2']);
+    expect([progress.failing_since, progress.last_error]).toEqual([undefined, undefined]);
+    expect(troubles.filter((trouble) => trouble !== undefined)).toEqual([]);
   });
 
   test('that fails says since when, and what waits', async () => {

@@ -71,6 +71,7 @@ const delivery: DeliveryContext = {
     return { accepted: true, status: 204 };
   },
   bodyOf: () => '',
+  isErased: () => false,
   semaphore: createFairSemaphore('test', { permits: 1, bytes: 1 }),
   textsOf: async () => ({ url: '', secret: '' }),
   disable: async () => undefined,
