@@ -95,7 +95,7 @@ test.each(FLOODS)(
   'many requests (%s) do not delay one of an account that came later',
   async (_what, statuses, request) => {
     const answers = await floodThen(request(), small());
-    expect([...answers.statuses].sort()).toEqual(statuses);
+    expect([...answers.statuses].toSorted()).toEqual(statuses);
     expect(answers.before).toBeLessThan(FLOOD / 2);
   },
 );
