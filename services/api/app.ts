@@ -15,6 +15,7 @@ import { cors } from './http/middleware/cors.ts';
 import { compressResponses } from './http/middleware/compressed.ts';
 import { answerErrors, createPathSuggestion } from './http/middleware/errors.ts';
 import { securityHeaders } from './http/middleware/headers.ts';
+import { answerInTurn } from './http/middleware/pacing.ts';
 import { requestId } from './http/middleware/requestId.ts';
 import { ignoreLongAccept, requireHost } from './http/requestHeaders.ts';
 import { presentHealth } from './health/presenter.ts';
@@ -38,10 +39,12 @@ function createBaseApp(
   app.use(closeWhenStopping(availability));
   app.use(closeUnreadBodies);
   app.use(ignoreLongAccept);
-  if (corsOrigins !== undefined) app.use(cors(corsOrigins));
   app.use(disconnectSlowClients({ logger, ...responseMemory }));
   app.use(compressResponses(responseMemory));
   app.use(answerErrors(logger, errorPresenter, suggestPath));
+  // An error is written after the wait, and `cors` answers preflight requests itself.
+  app.use(answerInTurn);
+  if (corsOrigins !== undefined) app.use(cors(corsOrigins));
   app.use(securityHeaders);
   app.use(requireHost);
   // Only clients that disconnect while their response is written cause this event.

@@ -13,6 +13,7 @@ import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelo
 import { createKeyCheck } from './access/keyRevocation.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
+import { waitForTurn, waitWhileConnected } from './middleware/pacing.ts';
 import { createAddressLimit, createChatLimit, limitRequestRate } from './middleware/rateLimit.ts';
 import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
@@ -20,7 +21,6 @@ import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { createReadReservation } from '../../../shared/eventlog/reading/readMemory.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
-import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
@@ -75,11 +75,14 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
   const checkBody = route.body && bodyValidator(route.body);
+  const waitForHandler = route.method === 'get' ? waitWhileConnected : waitForTurn;
   const handle: Middleware = async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')
       await requireAvailable(api, ctx);
     const { actor, scopes } = await authenticate(ctx, access);
+    const { account_id } = actor;
+    ctx.state['account_id'] = account_id;
     if (isPublished) limitAddress(ctx);
     if (access !== 'open') {
       if (actor.chat) await limitChat(ctx, actor.chat);
@@ -94,15 +97,13 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     };
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
-    const { account_id } = actor;
-    ctx.state['account_id'] = account_id;
     const isBodyOmitted = route.bodyOptional === true && hasNoBody(ctx);
     const bodyPermit =
       checkBody && !isBodyOmitted ? admitBody(ctx, api.memory, account_id) : undefined;
     let responsePermit: ResponsePermit | undefined;
     try {
       // A request with a body waits once that has arrived, before it is parsed.
-      const waiting = bodyPermit || route.access === 'open' ? undefined : waitToBegin(account_id);
+      const waiting = bodyPermit ? undefined : waitForHandler(ctx);
       if (waiting) await waiting;
       const body = bodyPermit
         ? await readJsonBody(ctx, { permit: bodyPermit, account_id }, checkBody!)

@@ -19,9 +19,12 @@ const MANY_PIECES = 1_000;
 
 const waiting: GatheredRequest[] = [];
 
-/** Reads on with one request in each turn of the event loop. */
+/**
+ * Reads on with one request in each turn of the event loop. Those with nothing to read take no turn:
+ * a connection may have several, complete ones that it has pipelined, and would have as many turns.
+ */
 function readNext(): void {
-  waiting.shift()?.readOn();
+  while (waiting.shift()?.readOn() === false);
   if (waiting.length > 0) setImmediate(readNext);
 }
 
@@ -76,13 +79,14 @@ export class GatheredRequest extends IncomingMessage {
     if (!this.#isWaiting) super._read(size);
   }
 
-  /** Reads on after a wait. */
-  readOn(): void {
+  /** Reads on after a wait. Returns false if there is nothing to read. */
+  readOn(): boolean {
     this.#isWaiting = false;
     this.#pieces = 0;
-    if (!this.#takesMore || this.complete) return;
+    if (!this.#takesMore || this.complete || !this.socket.readable) return false;
     // Node counts a request as read after `_read`, and no longer discards a body that its handler left.
     if (this.#isRead) super._read(0);
-    else if (this.socket.readable) this.socket.resume();
+    else this.socket.resume();
+    return true;
   }
 }

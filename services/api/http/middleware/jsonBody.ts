@@ -10,8 +10,8 @@ import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { createByteCollector } from '../../../../shared/lib/memory/byteCollector.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
-import { waitToBegin } from '../../../../shared/lib/concurrency/pacedSteps.ts';
 import { invalidRequest } from '../errors/validation.ts';
+import { waitForTurn } from './pacing.ts';
 import { countHeaders } from '../requestHeaders.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
@@ -61,7 +61,7 @@ export async function readJsonBody<Body>(
   resumeTask();
   const { length } = bytes;
   permit.resize(length);
-  const waiting = waitToBegin(account_id);
+  const waiting = waitForTurn(ctx);
   if (waiting) await waiting;
   await yieldForText(account_id, length);
   if (length === 0) throw new TurnlogError('invalid_json', 'The body is empty; JSON is expected.');

@@ -103,6 +103,25 @@ test('of bodies of many pieces, one is read on in each turn of the event loop', 
   server.close();
 });
 
+test('complete requests of many pieces take no turns from others', async () => {
+  const requestOf = (isComplete: boolean): { isResumed: () => boolean } => {
+    const socket = new Socket();
+    let isResumed = false;
+    socket.resume = () => {
+      isResumed = true;
+      return socket;
+    };
+    const request = new GatheredRequest(socket);
+    for (let piece = 0; piece < 1_001; piece += 1) request.push(Buffer.from('x'));
+    request.complete = isComplete;
+    return { isResumed: () => isResumed };
+  };
+  for (let at = 0; at < 50; at += 1) requestOf(true);
+  const other = requestOf(false);
+  await new Promise(setImmediate);
+  expect(other.isResumed()).toBe(true);
+});
+
 test('a body of many pieces that its handler does not read is discarded', async () => {
   const server = createServer({ IncomingMessage: GatheredRequest }, (request, response) => {
     setTimeout(() => response.end(request.url), 50);

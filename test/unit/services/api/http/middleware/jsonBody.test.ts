@@ -17,6 +17,8 @@ const contextOf = (
   ({
     req: Object.assign(request, { headers: {}, httpVersion: '1.1' }),
     request: { length },
+    path: '/',
+    state: {},
   }) as unknown as Context;
 
 test('what a large body came in is free once it is read, without a collector', async () => {

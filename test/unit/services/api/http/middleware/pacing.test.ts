@@ -1,0 +1,61 @@
+import { EventEmitter } from 'node:events';
+import { expect, test } from '@jest/globals';
+import type { Context } from 'koa';
+import {
+  answerInTurn,
+  waitForTurn,
+  waitWhileConnected,
+} from '../../../../../../services/api/http/middleware/pacing.ts';
+import { waitToBegin } from '../../../../../../shared/lib/concurrency/pacedSteps.ts';
+
+const contextOf = (path: string, account_id?: string): Context =>
+  ({ path, state: { account_id }, res: new EventEmitter() }) as unknown as Context;
+
+/** Leaves no time in this turn of the event loop, so that everything waits. */
+function useUpTime(): void {
+  void waitToBegin('other');
+  const until = performance.now() + 3;
+  while (performance.now() < until);
+}
+
+test('a request waits once', async () => {
+  const ctx = contextOf('/v1/agents', 'a');
+  useUpTime();
+  await answerInTurn(ctx, async () => {
+    const waiting = waitForTurn(ctx);
+    expect(waiting).toBeInstanceOf(Promise);
+    await waiting;
+    useUpTime();
+    expect(waitForTurn(ctx)).toBeUndefined();
+  });
+});
+
+test('a refused request is answered in its turn', async () => {
+  useUpTime();
+  const order: string[] = [];
+  const first = waitToBegin('')!.then(() => order.push('first'));
+  const refused = answerInTurn(contextOf('/nothing'), () => Promise.reject(new Error('refused')));
+  await expect(refused.finally(() => order.push('refused'))).rejects.toThrow('refused');
+  await first;
+  expect(order).toEqual(['first', 'refused']);
+});
+
+test('probes, accounts and requests without an account take turns', async () => {
+  useUpTime();
+  const order: string[] = [];
+  const begin = async (path: string, account_id?: string): Promise<void> => {
+    await waitForTurn(contextOf(path, account_id));
+    order.push(account_id ?? path);
+  };
+  const flood = Array.from({ length: 5 }, () => [begin('/nothing'), begin('/v1/agents', 'a')]);
+  await Promise.all([begin('/health/live'), begin('/v1/agents', 'b'), ...flood.flat()]);
+  expect(new Set(order.slice(0, 4))).toEqual(new Set(['/nothing', 'a', '/health/live', 'b']));
+});
+
+test('a request whose client disconnects stops waiting', async () => {
+  useUpTime();
+  const ctx = contextOf('/nothing');
+  const waiting = waitWhileConnected(ctx);
+  ctx.res.emit('close');
+  await expect(waiting).rejects.toThrow('disconnected');
+});
