@@ -16,6 +16,6 @@ test('an unknown command is answered with where the known ones are', () => {
   let told = '';
   const target = { stderr: { write: (text: string) => (told += text) }, exitCode: 0 };
   const error = new CommanderError(1, 'commander.unknownCommand', "error: unknown command 'foo'");
-  reportCliFailure(error, false, target as never);
+  reportCliFailure(error, false, target);
   expect([told, target.exitCode]).toEqual(["unknown command 'foo': --help lists them\n", 2]);
 });
