@@ -32,7 +32,7 @@ const refuseContentCodings: Dispatcher.DispatcherComposeInterceptor =
 async function loadFetch() {
   const { Agent, buildConnector, fetch } = await import('undici');
   const connect = limitUncountedBytes(buildConnector({ allowH2: false }));
-  const agent = new Agent({ connect });
+  const agent = new Agent({ connect, allowH2: false });
   return { fetch, dispatcher: agent.compose(refuseContentCodings, limitInformationalResponses) };
 }
 

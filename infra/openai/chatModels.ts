@@ -119,6 +119,7 @@ function createAgent({ limits, localServers }: ChatModelsOptions): Undici.Dispat
   const agent = new Agent({
     connections: limits.maxConnections,
     connect: createConnector(localServers),
+    allowH2: false,
     maxHeaderSize: LIMITS.model.headerBytes,
     // Each attempt has a time limit. undici's own limits would cut off a slow model after five
     // minutes.

@@ -55,7 +55,9 @@ function messageOf(error: unknown): string {
   if (!(error instanceof CommanderError)) return failureText(error);
   if (error.code === 'commander.help') return 'Name a command: --help lists them.';
   const message = error.message.replace(/^error: /, '');
-  return error.code === 'commander.unknownCommand' ? `${message}: --help lists them` : message;
+  const isUnknown = error.code === 'commander.unknownCommand';
+  // The message may end with a suggestion in a line of its own.
+  return isUnknown ? message.replace(/^.*/, '$&: --help lists the commands') : message;
 }
 
 /**

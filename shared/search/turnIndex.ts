@@ -74,9 +74,8 @@ export interface TurnIndex {
    * Deletes some of the many rows of an erasure, or when there are none, some words of erased turns from
    * the index file. They can't be found any more, but their bytes remain there. After the last rows, and after
    * the last part of a round, the write-ahead file is cleared, too. A round removes all words deleted before
-   * it, and rewrites the whole index. It starts only with `begin`, or where many turns are erased: some of
-   * them are deleted after the first round, and begin the next one. Absent if the database removes such data
-   * itself. Errors: `store_unavailable`.
+   * it, and rewrites the whole index. It starts with `begin`, or at once while rows of erased
+   * turns wait for one. Absent if the database removes such data itself. Errors: `store_unavailable`.
    */
   forget?(begin: boolean): Promise<Forgotten>;
 }

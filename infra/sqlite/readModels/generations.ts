@@ -142,23 +142,25 @@ function readPosition(file: string): Position | undefined {
 /**
  * Deletes the files of interrupted rebuilds and verifications that end before an erasure and so may
  * contain erased data. A running one will apply the erasure itself, unless it is killed before: returns
- * false if there is one, or if the files can't be examined now. Never throws.
+ * false if there is one, or if a file can't be examined now, such as one of another user.
  */
 export function deleteUnerasedLeftovers(
   folder: string,
   erasedAt: Position,
   { number }: Numbered,
 ): boolean {
-  try {
-    const copy = verifyingFile(folder, { number });
-    const begun = listGenerations(folder)
-      .filter(({ building, version }) => building && version === number)
-      .map(({ name }) => join(readModelsFolder(folder), name));
-    const files = existsSync(copy) ? [...begun, copy] : begun;
-    const free = files.filter((file) => !isBeingBuilt(file));
-    for (const file of free) if ((readPosition(file) ?? '') < erasedAt) removeDatabase(file);
-    return free.length === files.length;
-  } catch {
-    return false;
+  const copy = verifyingFile(folder, { number });
+  const begun = listGenerations(folder)
+    .filter(({ building, version }) => building && version === number)
+    .map(({ name }) => join(readModelsFolder(folder), name));
+  let isDone = true;
+  for (const file of existsSync(copy) ? [...begun, copy] : begun) {
+    try {
+      if (isBeingBuilt(file)) isDone = false;
+      else if ((readPosition(file) ?? '') < erasedAt) removeDatabase(file);
+    } catch {
+      isDone = false;
+    }
   }
+  return isDone;
 }

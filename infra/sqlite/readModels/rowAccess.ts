@@ -16,7 +16,7 @@ import { rowDecoder, rowEncoder, rowStatements, type SqliteRow } from './stateme
 /** Finds one row. */
 function rowFinder(database: DatabaseSync, name: string, table: Table) {
   const select = database.prepare(rowStatements(name, table).select);
-  // V8 copies the objects that SQLite returns slowly, and each event copies the rows that it changes.
+  // V8 is slow to copy the objects that node:sqlite returns, and each event copies the rows that it changes.
   select.setReturnArrays(true);
   const names = columnNames(table);
   const decode = rowDecoder(table);

@@ -40,6 +40,7 @@ import { openRunContext, runsPart, turnWatchPart, type ServedRuns } from '../api
 import {
   unfinishedErasuresPart,
   restoredKeysPart,
+  erasedKeysPart,
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
@@ -261,7 +262,9 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
     sampling,
   ];
   const erasures = [
-    ...(runs ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)] : []),
+    ...(runs
+      ? [erasureNoticePart(runs.api), restoredKeysPart(runs.api, keyStore)]
+      : [erasedKeysPart(common)]),
     unfinishedErasuresPart(
       { ...common, judge },
       { api: runs?.api, ownsLog: false, visibilityWaitMs },

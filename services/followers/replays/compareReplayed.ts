@@ -24,6 +24,7 @@ async function compareInAttempt(
   const { signal } = comparing;
 
   async function begin(): Promise<AsyncDisposable> {
+    signal.throwIfAborted();
     await using resources = new AsyncDisposableStack();
     resources.defer(await acquireForAttempt(replaying, counted, [], signal));
     resources.defer(await noteAttempt(replaying, counted, signal));

@@ -35,6 +35,26 @@ export function erasureNoticePart(api: RunContext): ProcessPart {
 }
 
 /**
+ * Evicts keys of what other processes erase, within about a second, in a process that serves no API but
+ * may send texts, to webhooks for example.
+ */
+export function erasedKeysPart({
+  readModels,
+  store,
+  logger,
+}: Pick<CommandContext, 'readModels' | 'store' | 'logger'>): ProcessPart {
+  const poll = createErasurePoller({
+    readModels,
+    forget: ({ stream, key_ids }) => store.keys.evict(stream, key_ids),
+    forgetAll: () => logger.warn('too many erasures to evict all their keys from memory'),
+  });
+  return {
+    prepare: (signal) => retryUntilStoreAvailable(poll, logger, signal),
+    upkeep: () => startPolling(poll),
+  };
+}
+
+/**
  * Checks whether keys of erased streams exist: the newest erasures at the start, all of them in the
  * background. The process goes on, because readers open no text of an erased stream.
  */

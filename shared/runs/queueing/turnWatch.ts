@@ -202,8 +202,8 @@ export interface TurnWatch {
   subscribe(turn: WatchedTurn): () => void;
   /**
    * Records the end of a turn, if there is one, with `recordEnd`. Its run is stopped first, because
-   * it can't record tool calls after the end of its turn. A process that can't be reached is not
-   * waited for longer than a second.
+   * it can't record tool calls after the end of its turn. Another process is not waited
+   * for longer than a second.
    */
   endTurn<Ended extends TurnEnding>(
     turn: Pick<TurnRef, 'session_id'> & Partial<TurnRef>,
@@ -345,7 +345,8 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     const leaveTurn = subscribe({
       session_id,
       turn,
-      revision,
+      // What was read of the turn is not read again.
+      revision: entries.get(session_id)?.revision ?? revision,
       by: 'client',
       onEnd: () => resolve(),
     });

@@ -96,6 +96,33 @@ function suite(serverUrl: string): void {
   );
 
   test(
+    'a process that serves no API sends no text of a session that another erases while messages wait',
+    async () => {
+      receiver.answer(204, {}, 4_000);
+      const session = await run();
+      const messages = () => receiver.received.filter(({ body }) => body.subject === session);
+      await eventually(
+        async () => messages(),
+        ({ length }) => length > 0,
+      );
+      expect((await api.send('DELETE', `/v1/sessions/${session}`, '')).status).toBe(200);
+      expect(messages()).toHaveLength(1);
+      const [, ...later] = await eventually(
+        async () => messages(),
+        ({ length }) => length === 4,
+      );
+      receiver.answer(204);
+      expect(later.map(({ body }) => body.type)).toEqual([
+        'turnlog.session.turn_started.v1',
+        'turnlog.session.turn_completed.v1',
+        'turnlog.session.erased.v1',
+      ]);
+      for (const { body } of later.slice(0, 2)) expect(body.data).toMatchObject({ erased: true });
+    },
+    LONG_MS,
+  );
+
+  test(
     'a keyed request that comes again creates one webhook, with one secret',
     async () => {
       const headers = { 'idempotency-key': randomUUID() };

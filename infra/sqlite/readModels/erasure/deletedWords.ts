@@ -5,7 +5,7 @@
  */
 
 /**
- * Pages that a merge may read without writing any, in about 5 ms. While no more words are deleted than not,
+ * Pages that a merge may read without writing any, in about 5 ms. While at most half of the words are deleted,
  * a merge that writes 16 pages reads fewer than 300: a word of a single turn takes at most twice its text,
  * 18 bytes with the rowid, and one of many turns at least a byte for each.
  */

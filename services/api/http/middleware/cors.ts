@@ -42,5 +42,7 @@ export function cors(origins: string): Middleware {
     allowHeaders: ALLOWED,
     exposeHeaders: EXPOSED,
     maxAge: MAX_AGE,
+    // The headers are set already, and errors are logged without them.
+    keepHeadersOnError: false,
   });
 }

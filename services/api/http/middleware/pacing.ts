@@ -2,8 +2,9 @@ import type { Context, Middleware } from 'koa';
 import { waitToBegin } from '../../../../shared/lib/concurrency/pacedSteps.ts';
 import { clientDisconnectError, onResponseClosed } from '../connection/clientDisconnect.ts';
 
-/** Probes take turns with the accounts, and with the other requests that have none. */
-const PROBES = 'health probes';
+/** Probes take turns with the accounts, and with the other requests without an account. */
+const PROBES = 'probes';
+const PROBED_PATHS: readonly string[] = ['/health/live', '/health/ready', '/metrics'];
 
 /**
  * Returns undefined if the event loop has time for the request now, or if the request has had its
@@ -14,7 +15,7 @@ export function waitForTurn({ path, state }: Context): Promise<void> | undefined
   if (state['hasBegun'] === true) return undefined;
   state['hasBegun'] = true;
   const account_id = (state['account_id'] as string | undefined) ?? '';
-  return waitToBegin(path.startsWith('/health/') ? PROBES : account_id);
+  return waitToBegin(PROBED_PATHS.includes(path) ? PROBES : account_id);
 }
 
 /**
@@ -35,7 +36,8 @@ export const answerInTurn: Middleware = async (ctx, next) => {
   try {
     await next();
   } finally {
-    const waiting = waitWhileConnected(ctx);
+    // A client that disconnects meanwhile does not change what its request is counted and logged as.
+    const waiting = waitWhileConnected(ctx)?.catch(() => undefined);
     if (waiting) await waiting;
   }
 };

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { CommanderError } from 'commander';
+import { Command, type CommanderError } from 'commander';
 import { fileError, reportCliFailure } from '../../../../services/cli/failure.ts';
 
-test('a file that exists is named with what to do, another failure with its reason', () => {
+test('the error for a file that exists says what to do, and another one gives the reason', () => {
   const exists = Object.assign(new Error('EEXIST: file already exists'), { code: 'EEXIST' });
   expect(fileError('a.json', exists).message).toBe(
     'a.json exists already and was left as it is: name another file, or remove it first.',
@@ -12,10 +12,23 @@ test('a file that exists is named with what to do, another failure with its reas
   );
 });
 
-test('an unknown command is answered with where the known ones are', () => {
-  let told = '';
-  const target = { stderr: { write: (text: string) => (told += text) }, exitCode: 0 };
-  const error = new CommanderError(1, 'commander.unknownCommand', "error: unknown command 'foo'");
-  reportCliFailure(error, false, target);
-  expect([told, target.exitCode]).toEqual(["unknown command 'foo': --help lists them\n", 2]);
-});
+test.each([
+  ['foo', "unknown command 'foo': --help lists the commands\n"],
+  ['acounts', "unknown command 'acounts': --help lists the commands\n(Did you mean accounts?)\n"],
+])(
+  'the error for the unknown command %s names --help, and one that is like it',
+  (name, expected) => {
+    let told = '';
+    const target = { stderr: { write: (text: string) => (told += text) }, exitCode: 0 };
+    const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
+    program.command('accounts');
+    let error: CommanderError | undefined;
+    try {
+      program.parse([name], { from: 'user' });
+    } catch (thrown) {
+      error = thrown as CommanderError;
+    }
+    reportCliFailure(error, false, target);
+    expect([told, target.exitCode]).toEqual([expected, 2]);
+  },
+);

@@ -22,7 +22,11 @@ const TURN = { started: { turn: 2 }, calls: ['call'], end: { data: { tokens: { t
 const REPLAYED = { ...TURN, session_id: 'session_2', other_tokens: 1 };
 
 /** Compares turn 2 with `compareTurn`. */
-function compare(compareTurn: CompareTurn, replayed: unknown = REPLAYED) {
+function compare(
+  compareTurn: CompareTurn,
+  replayed: unknown = REPLAYED,
+  { signal } = new AbortController(),
+) {
   const attempts = {
     countDeaths: async () => deaths,
     begin: async ({ turn }: { turn: number }) => void steps.push(`begin ${turn}`),
@@ -38,7 +42,7 @@ function compare(compareTurn: CompareTurn, replayed: unknown = REPLAYED) {
     log: { actor: { account_id: 'acct_1', request_id: 'replay_1' } },
     session: { session_id: 'session_1' },
     budget: { uncompared: () => 12 },
-    signal: new AbortController().signal,
+    signal,
   } as unknown as Parameters<typeof compareReplayed>[1];
   const progress = {
     replay_session_id: 'session_2',
@@ -81,9 +85,22 @@ test.each([0, 1])(
     });
     const order = died === 0 ? 'alone' : 'one after another';
     expect(steps).toEqual(['begin 2', 'end 2', 'judge', 'begin 2', order, 'end 2']);
-    expect(crashedTurns.tryAcquire({ account_id: 'acct_1', bytes: 0 })?.release()).toBeUndefined();
+    const free = crashedTurns.tryAcquire({ account_id: 'acct_1', bytes: 0 });
+    expect(free).toBeDefined();
+    free?.release();
   },
 );
+
+test('no attempt begins after a stop while a judge was asked', async () => {
+  const stopping = new AbortController();
+  const stopped = new Error('stopped');
+  const compareTurn: CompareTurn = async (_, { outsideAttempt }) => {
+    await outsideAttempt(async () => stopping.abort(stopped));
+    return COMPARED;
+  };
+  await expect(compare(compareTurn, REPLAYED, stopping)).rejects.toBe(stopped);
+  expect(steps).toEqual(['begin 2', 'end 2']);
+});
 
 test('a turn in which as many processes died as it has attempts fails, with its tokens and without its texts', async () => {
   deaths = tries;

@@ -1,6 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { presentHealth } from '../../../../../services/api/health/presenter.ts';
-import { unfinishedErasuresPart } from '../../../../../services/process/upkeep/erasures.ts';
+import {
+  erasedKeysPart,
+  unfinishedErasuresPart,
+} from '../../../../../services/process/upkeep/erasures.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
 
@@ -33,4 +36,22 @@ test('an erasure that can not be finished is told by health until it is', async 
     ({ erasures }) => erasures === undefined,
   );
   expect(after).toEqual({});
+});
+
+test('a process that serves no API evicts the keys of what others erase', async () => {
+  const evicted: unknown[] = [];
+  const rows: unknown[] = [];
+  const part = erasedKeysPart({
+    readModels: { listErasures: async () => rows },
+    store: { keys: { evict: (...key: unknown[]) => evicted.push(key) } },
+    logger: { warn: () => undefined },
+  } as never);
+  await part.prepare!(new AbortController().signal);
+  rows.push({ stream: 'session-session_1', key_ids: ['key_1'], position: '5' });
+  await using _ = part.upkeep!();
+  await eventually(
+    async () => evicted,
+    ({ length }) => length > 0,
+  );
+  expect(evicted).toEqual([['session-session_1', ['key_1']]]);
 });

@@ -59,3 +59,11 @@ test('a request whose client disconnects stops waiting', async () => {
   ctx.res.emit('close');
   await expect(waiting).rejects.toThrow('disconnected');
 });
+
+test('a request whose client disconnects while it waits keeps its result', async () => {
+  useUpTime();
+  const ctx = contextOf('/nothing');
+  const refused = answerInTurn(ctx, () => Promise.reject(new Error('refused')));
+  queueMicrotask(() => queueMicrotask(() => ctx.res.emit('close')));
+  await expect(refused).rejects.toThrow('refused');
+});
