@@ -1,6 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from '../../support/http/service.ts';
+import { execute } from '../../support/servers/postgres/postgresDatabase.ts';
 import {
   startPostgresServer,
   withoutPostgres,
@@ -63,6 +65,29 @@ function suite(serverUrl: string): void {
       }
   }
 
+  /** Leaves the projector where it is, and has a new process send webhooks that projects nothing. */
+  async function moveSending(): Promise<void> {
+    const [projecting] = senders;
+    const standby = replicas.start('projector', env);
+    await standby.ready;
+    senders.push(standby);
+    projecting!.kill('SIGSTOP');
+    await execute(
+      replicas.databaseUrl,
+      `SELECT pg_terminate_backend(pid) FROM pg_locks JOIN pg_stat_activity USING (pid)
+        WHERE datname = current_database() AND application_name = 'turnlog webhooks' AND locktype = 'advisory' AND granted`,
+    );
+    // Within the silence that ends the other sessions of a stopped process.
+    await sleep(1_000);
+    projecting!.kill('SIGCONT');
+    const client = await clientOf(standby);
+    const sending = await eventually(
+      () => health(client),
+      (data) => data?.webhooks?.state === 'active',
+    );
+    expect(sending.projector.state).toBe('standing_by');
+  }
+
   test(
     'another process goes on where the one that was killed ended: in order, and nothing is missing',
     async () => {
@@ -98,6 +123,7 @@ function suite(serverUrl: string): void {
   test(
     'a process that serves no API sends no text of a session that another erases while messages wait',
     async () => {
+      await moveSending();
       receiver.answer(204, {}, 4_000);
       const session = await run();
       const messages = () => receiver.received.filter(({ body }) => body.subject === session);
