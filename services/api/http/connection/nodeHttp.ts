@@ -21,7 +21,7 @@ const waiting: GatheredRequest[] = [];
 
 /**
  * Reads on with one request in each turn of the event loop. Those with nothing to read take no turn:
- * a connection may have several, complete ones that it has pipelined, and would have as many turns.
+ * a connection that has pipelined several complete requests would otherwise have as many turns.
  */
 function readNext(): void {
   while (waiting.shift()?.readOn() === false);

@@ -112,6 +112,9 @@ test.each([
   ['{"a":[{"\\udc00":1}]}', '/a/0', 'must have names of well-formed Unicode text.'],
   ['{"a~/":[1,[0,{"b":1e400}]]}', '/a~0~1/1/1/b', TOO_LARGE],
   ['{"a":{},"b":-1E+999}', '/b', TOO_LARGE],
+  ['[1,1E+00309]', '/1', TOO_LARGE],
+  [`[-${'1'.repeat(310)}]`, '/0', TOO_LARGE],
+  [`[${'1'.repeat(230)}.5e99]`, '/0', TOO_LARGE],
 ])('a body that would not be recorded as sent is refused: %s', async (text, path, message) => {
   const field = path.slice(1) || 'body';
   const reason = (await readText(text).catch((error: unknown) => error)) as TurnlogError;
