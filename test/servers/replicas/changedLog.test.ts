@@ -80,17 +80,19 @@ function suite(serverUrl: string): void {
   };
   /** Every API waits with its start, and says why. */
   const expectToWait = async (agent: string): Promise<void> => {
+    const clients = await replicas.listening();
     await eventually(
-      () => eachOf((client) => client.get('/health/ready').catch(() => undefined)),
+      () => Promise.all(clients.map((client) => client.get('/health/ready'))),
       (answers) =>
         answers.every(
-          (answer) =>
-            answer?.status === 503 && answer.body.error?.includes('log accept-restored') === true,
+          ({ status, body }) => status === 503 && body.error?.includes('log accept-restored'),
         ),
     );
-    for (const { status, body } of await eachOf((client) =>
-      client.post(`/v1/agents/${agent}/run`, { input: 'Hello' }),
-    )) {
+    const runs = await Promise.all(
+      clients.map((client) => client.post(`/v1/agents/${agent}/run`, { input: 'Hello' })),
+    );
+    expect(runs).toHaveLength(2);
+    for (const { status, body } of runs) {
       expect(status).toBe(503);
       expect(body.error).toContain('log accept-restored');
     }
@@ -137,7 +139,7 @@ function suite(serverUrl: string): void {
   );
 
   test(
-    'write nothing to an older copy that they are started on, and go on once the read models were rebuilt',
+    'write nothing to an older copy that they are started on, and go on once the read models were rebuilt and the log was declared',
     async () => {
       const known = await create();
       const older = await node.copy('older');
@@ -147,6 +149,7 @@ function suite(serverUrl: string): void {
       start();
       await expectToWait(known);
       await operate('projections', 'rebuild');
+      await operate('log', 'accept-restored', '--reason', 'a test');
       await replicas.ready();
       await expectAllGood(known, lost);
     },

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startServerProcess, type ServerProcess } from './serverProcess.ts';
+import { eventually } from './operator.ts';
 import { apiClient, TEST_KEY, type Client, type Reply } from '../http/service.ts';
 
 type Role = 'api' | 'projector';
@@ -47,6 +48,15 @@ export function startReplicas(env: Record<string, string>, roles: readonly Role[
     /** A client of every API replica that is up. */
     clients: (): Client[] =>
       apis.flatMap(({ url }) => (url === undefined ? [] : [apiClient(url, TEST_KEY)])),
+    /** Clients of the API replicas once all of them listen, whether or not they are up. */
+    async listening(): Promise<Client[]> {
+      const listens = /"url":"(http[^"]+)","msg":"listening/;
+      const urls = await eventually(
+        async () => apis.map(({ process }) => listens.exec(process.errors())?.[1]),
+        (known) => known.every((url) => url !== undefined),
+      );
+      return urls.map((url) => apiClient(url!, TEST_KEY));
+    },
     /** Kills any of them, and starts another in its place after a while. Resolves with its role. */
     async killAny(pauseMs: number): Promise<Role> {
       const member = members[Math.floor(Math.random() * members.length)]!;
