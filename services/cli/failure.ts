@@ -56,7 +56,7 @@ function messageOf(error: unknown): string {
   if (error.code === 'commander.help') return 'Name a command: --help lists them.';
   const message = error.message.replace(/^error: /, '');
   const isUnknown = error.code === 'commander.unknownCommand';
-  // The message may end with a suggestion in a line of its own.
+  // The message may end with a suggestion in a second line.
   return isUnknown ? message.replace(/^.*/, '$&: --help lists the commands') : message;
 }
 

@@ -1,6 +1,6 @@
 import { endOfString } from './jsonComplexity.ts';
 
-/** What a piece of JSON text is. */
+/** The kinds of JSON tokens that have a text. */
 type JsonTokenKind = 'name' | 'string' | 'number';
 
 interface FoundToken {

@@ -345,7 +345,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     const leaveTurn = subscribe({
       session_id,
       turn,
-      // What was read of the turn is not read again.
+      // Continues after the events that were read already.
       revision: entries.get(session_id)?.revision ?? revision,
       by: 'client',
       onEnd: () => resolve(),

@@ -295,7 +295,7 @@ describe('before the end of a turn is recorded', () => {
       expect([ended, told]).toEqual([{ appended: 'the end' }, []]);
     });
 
-    test('its run is stopped on request, and hears of the end in the log', async () => {
+    test('its run is stopped on request, and gets the end from the log', async () => {
       const watch = open();
       const { steps } = runWith(watch, Promise.resolve());
       await others.onStopRequested({ session_id: SESSION, turn: 2 });
@@ -308,7 +308,7 @@ describe('before the end of a turn is recorded', () => {
       expect(steps).toEqual(['stops', 'stopped', true]);
     });
 
-    test('its run hears that no end was recorded in time', async () => {
+    test('its run goes on without an end that is not recorded in time', async () => {
       jest.useFakeTimers({ doNotFake: ['setImmediate', 'nextTick'] });
       try {
         const watch = open();
