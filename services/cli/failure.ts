@@ -26,7 +26,7 @@ export const resultLostError = ({ message }: Error): TurnlogError =>
 export const maskCredentials = (text: string): string =>
   text.replace(/([a-z][\w+.-]*:\/\/)\S*@/gi, '$1…@');
 
-/** The error for a file that could not be written. */
+/** The error for a file that could not be read or written, for the operator to resolve. */
 export const fileError = (file: string, error: unknown): TurnlogError => {
   const { code, message } = error as NodeJS.ErrnoException;
   return new TurnlogError(

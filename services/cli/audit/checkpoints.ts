@@ -11,6 +11,7 @@ import {
   type NoteKey,
 } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
+import { fileError } from '../failure.ts';
 
 /** The origin of a transparency log, and the keys that sign its checkpoints. */
 interface LogKeys {
@@ -64,7 +65,7 @@ export function signingVkey(checkpoint: string, vkeys: readonly string[]): strin
 export async function readTextFile(file: string | undefined): Promise<string | undefined> {
   if (file === undefined) return undefined;
   return readFile(file, 'utf8').catch((error: unknown) => {
-    throw new TurnlogError('configuration_invalid', `${file}: ${(error as Error).message}`);
+    throw fileError(file, error);
   });
 }
 

@@ -7,6 +7,7 @@ import { constants, createReadStream } from 'node:fs';
 import { access, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { fileError } from '../failure.ts';
 import type { SavedHead } from '../../../shared/eventlog/reading/compareHeads.ts';
 import type { StreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
 import { createHash } from 'node:crypto';
@@ -101,14 +102,6 @@ async function* parseHeads(lines: AsyncIterable<string>): AsyncGenerator<SavedHe
 /** Far longer than any valid line. */
 const MAX_LINE_CHARS = 64 * 1_024;
 
-/** Reports an error of the operating system as a sentence, for the operator to resolve. */
-const fileError = (file: string, error: unknown): TurnlogError =>
-  new TurnlogError(
-    'configuration_invalid',
-    `${file}: ${error instanceof Error ? error.message : String(error)}`,
-    { cause: error },
-  );
-
 /** Rejects a file that can't be written, before the log is read. */
 export async function requireWritable(file: string): Promise<void> {
   try {
@@ -117,7 +110,7 @@ export async function requireWritable(file: string): Promise<void> {
     throw fileError(file, error);
   }
   const existing = await stat(file).catch(() => undefined);
-  if (existing && !existing.isFile()) throw fileError(file, 'it is there and no file');
+  if (existing && !existing.isFile()) throw fileError(file, new Error('it is there and no file'));
 }
 
 /**

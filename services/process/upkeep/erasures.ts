@@ -8,9 +8,15 @@ import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../../shared/ports/keyStore.ts';
 import { createRestoredKeysCheck } from '../../../shared/erasure/restored/restoredKeys.ts';
 import { agentListCache } from '../../api/agents/listCache.ts';
+import type { Logger } from '../../../shared/lib/logger.ts';
 import { retryUntilStoreAvailable } from '../startup/retryUntilStoreAvailable.ts';
 import { startPolling, startSweeper } from './periodicTask.ts';
 import type { ProcessPart } from '../processParts.ts';
+
+const pollPart = (poll: () => Promise<void>, logger: Logger): ProcessPart => ({
+  prepare: (signal) => retryUntilStoreAvailable(poll, logger, signal),
+  upkeep: () => startPolling(poll),
+});
 
 /** Evicts what other processes erase from the caches of this one, within about a second. */
 export function erasureNoticePart(api: RunContext): ProcessPart {
@@ -28,10 +34,7 @@ export function erasureNoticePart(api: RunContext): ProcessPart {
       lists.clear();
     },
   });
-  return {
-    prepare: (signal) => retryUntilStoreAvailable(poll, logger, signal),
-    upkeep: () => startPolling(poll),
-  };
+  return pollPart(poll, logger);
 }
 
 /**
@@ -48,10 +51,7 @@ export function erasedKeysPart({
     forget: ({ stream, key_ids }) => store.keys.evict(stream, key_ids),
     forgetAll: () => logger.warn('too many erasures to evict all their keys from memory'),
   });
-  return {
-    prepare: (signal) => retryUntilStoreAvailable(poll, logger, signal),
-    upkeep: () => startPolling(poll),
-  };
+  return pollPart(poll, logger);
 }
 
 /**
