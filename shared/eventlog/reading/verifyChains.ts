@@ -147,7 +147,6 @@ export async function verifyChains({
     let misfit = await here;
     const [treeFault, unlike] = await elsewhere;
     for (const at of unlike.map((index) => own + index)) {
-      if (at > (misfit?.at ?? Infinity)) break;
       const reason = linked.has(at) ? contentFault(batch[at]!) : undefined;
       if (reason === undefined) continue;
       misfit = { at, reason };
