@@ -18,10 +18,10 @@ const authorship = {
 };
 const stream = 'session-1';
 
-const chained = (data: readonly object[]): RecordedEvent[] =>
+const chained = (data: readonly object[], after = NO_STREAM): RecordedEvent[] =>
   chainEvents(
     stream,
-    NO_STREAM,
+    after,
     data.map((value, index) => ({ id: `id-${index}`, type: 't.v1', data: value })),
     authorship,
   ).encoded.map((event, revision) =>
@@ -78,5 +78,9 @@ describe('the hash chain', () => {
     expect(firstFault([events[0]!, events[2]!])).toBe(1);
     expect(firstFault([events[1]!, events[2]!])).toBe(0);
     expect(firstFault([events[0]!, events[2]!, events[1]!])).toBe(1);
+  });
+
+  test('notices a first event that names an event before it', () => {
+    expect(firstFault(chained([{ n: 0 }], { ...NO_STREAM, hash: 'f'.repeat(64) }))).toBe(0);
   });
 });

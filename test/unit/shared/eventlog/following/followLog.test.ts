@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { readLogUntil } from '../../../../../shared/eventlog/following/followLog.ts';
+import { followLog, readLogUntil } from '../../../../../shared/eventlog/following/followLog.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { logOf, memoryLog } from '../../../../support/fakes/memoryLog.ts';
 
@@ -32,4 +32,24 @@ test.each([0, 1, 99, 100, 101, 250])(
 
 test('a log is read up to its end where nothing completes it', async () => {
   expect(await read(() => false)).toEqual(log);
+});
+
+test('a follower that fails while no event arrives ends its subscription', async () => {
+  let subscription: AbortSignal | undefined;
+  const following = followLog({
+    log: {
+      async *subscribe({ signal }) {
+        subscription = signal;
+        await new Promise((resolve) => signal.addEventListener('abort', resolve));
+        yield* [];
+      },
+    },
+    after: undefined,
+    batchSize: 1,
+    signal: new AbortController().signal,
+    handleBatch: async () => undefined,
+    idle: { afterMs: 1, onIdle: () => Promise.reject(new Error('away')) },
+  });
+  await expect(following).rejects.toThrow('away');
+  expect(subscription?.aborted).toBe(true);
 });
