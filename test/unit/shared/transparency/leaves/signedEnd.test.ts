@@ -59,6 +59,17 @@ test('a state that names another event, or another place, is refused', async () 
   await expect(lastOf(700)).rejects.toThrow('which the event log does not have there');
 });
 
+test('the end that was found is that of its tree', async () => {
+  const find = finder();
+  const head = await headOf(700);
+  await find(head);
+  state.last = EVENTS[500]!;
+  expect((await find(head)).last).toMatchObject(endAt(699));
+  await expect(find({ ...head, treeId: 'another' })).rejects.toThrow(
+    'is not that of its last leaf',
+  );
+});
+
 test('a state that names an event which was moved to an earlier place is refused', async () => {
   const [moved, last] = [EVENTS[600]!, EVENTS[699]!];
   const isEarly = { ...last, position: moved.position };
