@@ -44,7 +44,7 @@ export async function streamCompletion(
   const chunk = (delta: object, reason: string | null = null): string =>
     eventOf({ id, model, choices: [{ index: 0, delta, finish_reason: reason }] });
   response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.write(chunk({ role: 'assistant', content: '' }));
+  response.write(chunk({ role: 'assistant', content: '', refusal: null }));
   for (const piece of wordsOf(message.reasoning_content ?? ''))
     response.write(chunk({ reasoning_content: piece }));
   for (const piece of pieces ?? wordsOf(message.content ?? '')) {

@@ -43,7 +43,7 @@ test('an attempt that reaches its time limit while it waits for a connection is 
   }
 });
 
-describe('the memory of an answer', () => {
+describe('an answer', () => {
   let server: ScriptedModel;
   let agent: Agent;
   let ledger: MemoryLedger;
@@ -87,6 +87,14 @@ describe('the memory of an answer', () => {
     },
   );
 
+  test('does not begin with informational responses: a connection that ends after them has failed', async () => {
+    const failed = send({
+      respond: (response) =>
+        response.writeEarlyHints({ link: '</a>' }, () => response.socket?.end()),
+    });
+    await expect(failed).rejects.toMatchObject({ code: 'UND_ERR_SOCKET' });
+  });
+
   test.each<[string, Step, Partial<ModelCaller>, number]>([
     ['in one piece', { text: 'word '.repeat(100) }, {}, 1],
     ['in many pieces', { text: 'word '.repeat(100_000) }, {}, 1],
@@ -106,7 +114,7 @@ describe('the memory of an answer', () => {
     expect([held, used()]).toEqual([[], 0]);
   });
 
-  test('is that of its buffer where there is no more', async () => {
+  test('takes the memory of its buffer where there is no more', async () => {
     ledger = memoryFor('modelAnswers', 18_000);
     const message = { role: 'assistant', content: `${'x'.repeat(6_000)}é` };
     const text = JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'stop' }] });

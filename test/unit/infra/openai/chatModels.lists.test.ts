@@ -15,7 +15,8 @@ test.each([
   ['vLLM', { max_model_len: 4_096 }, 4_096],
   ['OpenRouter', { context_length: 5_000 }, 5_000],
   ['Groq', { context_window: 6_000 }, 6_000],
-  ['llama.cpp', { meta: { n_ctx_train: 7_000 } }, 7_000],
+  ['llama.cpp', { meta: { n_ctx_train: 70_000, n_ctx: 7_000 } }, 7_000],
+  ['an older llama.cpp', { meta: { n_ctx_train: 7_000 } }, 7_000],
   ['a server that states none', { meta: null, context_length: '9k', max_model_len: 0 }, 8_192],
 ])('takes the context window that %s states', (_server, fields, context_window) => {
   expect(parse({ id: 'm', ...fields })).toEqual([
