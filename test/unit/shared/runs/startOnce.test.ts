@@ -1,8 +1,11 @@
-import { beforeEach, expect, test } from '@jest/globals';
+import { beforeEach, expect, jest, test } from '@jest/globals';
+import { LRUCache } from 'lru-cache';
 import { startOnce, type StartedRun } from '../../../../shared/runs/startOnce.ts';
 import type { RunContext } from '../../../../shared/runs/context.ts';
 import { TurnAlreadyStarted } from '../../../../shared/runs/turnSearch.ts';
 import { createPermitPool } from '../../../../shared/lib/concurrency/capacity.ts';
+import { turnStarted } from '../../../support/builders/events.ts';
+import { recordHistory } from '../../../support/builders/history.ts';
 
 const session_id = 'session_1';
 const claim = { request_id: 'request', reserved: {}, isFirstAttempt: true };
@@ -45,4 +48,17 @@ test('and so do those who wait for its end, which is no answer yet', async () =>
   await expect(other.resultWithin!(200)).rejects.toMatchObject({ code: 'rate_limited' });
   await expect(waiting).rejects.toMatchObject({ code: 'idempotency_in_progress' });
   expect([context.runState.turnWaits.activeCount(), replayed]).toEqual([0, 0]);
+});
+
+test('a first attempt that another one has overtaken joins its turn, and starts none', async () => {
+  const { startingTurns } = context.runState;
+  const started = turnStarted(1, { idempotency_key: claim.request_id });
+  const stored = recordHistory().record({ stream: `session-${session_id}` }, started);
+  Object.assign(context, { store: { readStream: async () => [stored] } });
+  Object.assign(context.runState, { turnSearches: new LRUCache({ max: 1 }) });
+  const starting = Promise.resolve().then(() => void startingTurns.delete(claim.request_id));
+  startingTurns.set(claim.request_id, starting);
+  const start = jest.fn<() => Promise<StartedRun>>();
+  const joined = await startOnce(context, { account_id: 'acct_1', session_id, claim }, start);
+  expect([joined.turn, start.mock.calls.length]).toEqual([1, 0]);
 });

@@ -47,6 +47,12 @@ test('the arguments of large calls are parsed in a step of the event loop each',
   expect(new Set(parsedAt).size).toBe(3);
 });
 
+test('the arguments of small calls after a large one are parsed in one step', async () => {
+  await correctInSlices(requestOf(turnWith([LARGE, '{}', '{}', '{}'])), 'acct_1');
+  expect(parsedAt).toHaveLength(4);
+  expect(new Set(parsedAt).size).toBe(2);
+});
+
 test('the arguments of a turn are parsed once for all of its requests', async () => {
   const turn = turnWith(['{"a":1}', LARGE]);
   await correctInSlices(requestOf(turn), 'acct_1');

@@ -39,3 +39,17 @@ test('the memory of a prompt of short turns is more than that of their texts', (
     200 * maxMessages(turns),
   );
 });
+
+test('the tokens of a turn are counted once', async () => {
+  let counted = 0;
+  const counting = {
+    counter: { count: async () => (counted += 1), longestToken: 8 },
+    turnTokens: new Map(),
+  } as unknown as TokenBudget;
+  const limits = { tokens: 10, bytes: 10_000, messages: 100 };
+  await newestTurnsThatFit(counting, limits, owner, turns);
+  const first = counted;
+  expect(first).toBeGreaterThan(0);
+  await newestTurnsThatFit(counting, limits, owner, turns);
+  expect(counted).toBe(first);
+});

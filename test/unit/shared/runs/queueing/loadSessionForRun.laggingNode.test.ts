@@ -3,10 +3,14 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LRUCache } from 'lru-cache';
 import type { RunContext } from '../../../../../shared/runs/context.ts';
 import { reserveCancellation } from '../../../../../shared/runs/cancelTurn.ts';
-import { loadSessionForRun } from '../../../../../shared/runs/queueing/loadSessionForRun.ts';
+import {
+  loadSessionForRun,
+  toClientSessionError,
+} from '../../../../../shared/runs/queueing/loadSessionForRun.ts';
 import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { createMemoryLedger } from '../../../../../shared/lib/memory/ledger.ts';
+import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../../../shared/ports/eventStore.ts';
 import { readSessionEvents } from '../../../../../shared/sessions/queries.ts';
@@ -158,3 +162,17 @@ test('a cancellation that may come again is about the turn that there is, though
   const actor = { account_id: ACCOUNT, key_id: 'k', request_id: 'r' };
   expect(await reserveCancellation(context, actor, { session_id: SESSION })).toEqual({ turn: 1 });
 });
+
+test.each([
+  [SESSION, false, 'stream_damaged'],
+  ['session_new', true, 'stream_damaged'],
+  ['session_of_another', false, 'session_not_found'],
+])(
+  'damage to %s, which the run begins: %s, is %s to its client',
+  async (session_id, begins, code) => {
+    const damage = new TurnlogError('stream_damaged', 'It is damaged.');
+    const asked = { ...request, session_id, new_session: begins };
+    const shown = await toClientSessionError(contextOn(fixture.store()), asked, damage);
+    expect(shown).toMatchObject({ code });
+  },
+);

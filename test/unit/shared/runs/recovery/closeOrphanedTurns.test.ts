@@ -7,7 +7,7 @@ import {
 } from '../../../../../shared/runs/recovery/openTurnQueue.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
-import { appendEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
+import { appendEvents, NO_STREAM, type StreamHead } from '../../../../../shared/eventlog/append.ts';
 import {
   createDamagedStreams,
   type DamagedStreams,
@@ -17,7 +17,7 @@ import type { ProtectedStore } from '../../../../../shared/eventlog/encryption/p
 import type { Instances } from '../../../../../shared/ports/instances.ts';
 import type { OpenTurn } from '../../../../../shared/ports/readModels.ts';
 import { lagging } from '../../../../support/fakes/laggingStore.ts';
-import { sessionStarted, turnStarted } from '../../../../support/builders/events.ts';
+import { sessionStarted, toolCalled, turnStarted } from '../../../../support/builders/events.ts';
 import {
   eventStoreFixture,
   type SqliteEventStoreFixture,
@@ -49,16 +49,17 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.dispose());
 
-async function openTurn(session_id: string, owner: string, deadline = LATER): Promise<void> {
+const authorship = {
+  account_id: 'acct_1',
+  key_id: 'key_1',
+  request_id: 'r',
+  causation_id: 'r',
+  recorded_at: new Date(NOW).toISOString(),
+};
+
+async function openTurn(session_id: string, owner: string, deadline = LATER): Promise<StreamHead> {
   const started = turnStarted(1, { owner, deadline });
-  const authorship = {
-    account_id: 'acct_1',
-    key_id: 'key_1',
-    request_id: 'r',
-    causation_id: 'r',
-    recorded_at: new Date(NOW).toISOString(),
-  };
-  await appendEvents(
+  const { head } = await appendEvents(
     fixture.store(),
     { stream: sessionStream(session_id), head: NO_STREAM },
     {
@@ -67,6 +68,7 @@ async function openTurn(session_id: string, owner: string, deadline = LATER): Pr
     },
   );
   open.push({ session_id, account_id: 'acct_1', turn: 1, owner, deadline });
+  return head;
 }
 
 const instances: Instances = {
@@ -190,6 +192,21 @@ test('a session that refuses its end for ever is noted as damaged, with few trie
     [sessionStream('session_1')],
   ]);
   expect(tries).toBeLessThan(50);
+});
+
+test('a session to which others keep appending is neither damaged nor the end of a sweep', async () => {
+  let head = await openTurn('session_1', 'dead');
+  store = {
+    ...fixture.store(),
+    async append(stream, ...rest) {
+      const events = [{ id: randomUUID(), ...toolCalled(1, { call_id: randomUUID() }) }];
+      const other = await appendEvents(fixture.store(), { stream, head }, { events, authorship });
+      ({ head } = other);
+      return fixture.store().append(stream, ...rest);
+    },
+  };
+  await sweep();
+  expect(damaged.list()).toEqual([]);
 });
 
 test('a sweep that is told to stop does not wait for a session that is in doubt', async () => {

@@ -104,7 +104,7 @@ describe('chatRequest', () => {
 
   test('repeats each tool round as the model asked for it, every call followed by its result', () => {
     const calls = [
-      { ...toolCallData(1, { call_id: 'x' }), content: 'Let me see.' },
+      { ...toolCallData(1, { call_id: 'x' }), content: 'Let me see.', reasoning: 'A product.' },
       toolCallData(1, { call_id: 'y' }),
       toolCallData(1, { round: 2, call_id: 'z' }),
     ];
@@ -120,7 +120,12 @@ describe('chatRequest', () => {
       function: { name: 'calculator', arguments: '{"expression":"12*34"}' },
     });
     expect(messages.slice(2)).toEqual([
-      { role: 'assistant', content: 'Let me see.', tool_calls: [asked('x'), asked('y')] },
+      {
+        role: 'assistant',
+        content: 'Let me see.',
+        reasoning_content: 'A product.',
+        tool_calls: [asked('x'), asked('y')],
+      },
       { role: 'tool', content: '408', tool_call_id: 'x' },
       { role: 'tool', content: '408', tool_call_id: 'y' },
       { role: 'assistant', content: null, tool_calls: [asked('z')] },
