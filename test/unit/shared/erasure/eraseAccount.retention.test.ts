@@ -11,6 +11,7 @@ import {
 } from '../../../../shared/erasure/eraseStream.ts';
 import type { ErasureContext } from '../../../../shared/erasure/retention/requireErasable.ts';
 import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
+import type { SessionRow } from '../../../../shared/readModels/tables.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
   agentCreated,
@@ -160,23 +161,44 @@ describe('an erasure', () => {
     expect(await erase(SESSION, 'retention')).toMatchObject({ again: false });
   });
 
+  /** The context of an account with these sessions. */
+  const accountOf = (listSessions: () => SessionRow[]) => ({
+    ...context,
+    readModelsAt: async () => ({
+      listSessions: async () => ({ rows: listSessions(), more: false }),
+      listAgents: async () => ({ rows: [], more: false }),
+      listParkedStreams: async () => ({ count: 0, streams: [] }),
+      findAccount: async () => undefined,
+      findAgent: async () => undefined,
+      findSession: async () => undefined,
+      findWebhook: async () => undefined,
+      findReplay: async () => undefined,
+      listWebhooks: async () => ({ rows: [], more: false }),
+      listReplays: async () => ({ rows: [], more: false }),
+    }),
+  });
+
+  test('of an account includes sessions that begin while it is noticed, and while others are erased', async () => {
+    const ids = ['session_1', 'session_2', 'session_3'];
+    for (const id of ids.slice(1))
+      await appendTo(fixture.store(), `session-${id}`, [sessionStarted()]);
+    const began = performance.now();
+    let shownLate = 0;
+    const sessions = () => {
+      // The first one is shown at once, the second after a moment, the third after the second.
+      if (performance.now() - began > 40) shownLate += 1;
+      return ids.slice(0, 1 + shownLate).map((session_id) => sessionRow({ session_id }));
+    };
+    const all = { ...accountOf(sessions), noticedMs: 50 };
+    const { sessions: erased } = await eraseAccount(all, actor, {
+      signal: new AbortController().signal,
+    });
+    expect(erased).toBe(3);
+  });
+
   test('of an account is refused as a whole, before anything is erased', async () => {
     const owned = sessionRow({ updated_at: new Date(ACTIVE).toISOString() });
-    const all = {
-      ...context,
-      readModelsAt: async () => ({
-        listSessions: async () => ({ rows: [owned], more: false }),
-        listAgents: async () => ({ rows: [], more: false }),
-        listParkedStreams: async () => ({ count: 0, streams: [] }),
-        findAccount: async () => undefined,
-        findAgent: async () => undefined,
-        findSession: async () => undefined,
-        findWebhook: async () => undefined,
-        findReplay: async () => undefined,
-        listWebhooks: async () => ({ rows: [], more: false }),
-        listReplays: async () => ({ rows: [], more: false }),
-      }),
-    };
+    const all = accountOf(() => [owned]);
     const eraseAll = () => eraseAccount(all, actor, { signal: new AbortController().signal });
     await setHold(context, actor, { held: true });
     await expect(eraseAll()).rejects.toMatchObject({ code: 'account_held' });
