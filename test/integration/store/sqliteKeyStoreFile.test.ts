@@ -240,12 +240,12 @@ describe('the file', () => {
     await refused('it is no key store');
   });
 
-  test('of another version is refused', async () => {
+  test.each([0, 9])('of another version is refused: %d', async (version) => {
     await keptKeys(1);
     const database = new DatabaseSync(file);
-    database.exec('PRAGMA user_version = 9');
+    database.exec(`PRAGMA user_version = ${version}`);
     database.close();
-    await refused('its version is 9 where this Turnlog has 1');
+    await refused(`its version is ${version} where this Turnlog has 1`);
   });
 
   test('that was cut short says so, and no key is said never to have been', async () => {

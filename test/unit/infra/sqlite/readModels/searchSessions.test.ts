@@ -1,4 +1,5 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
+import { bucketOf } from '../../../../../infra/sqlite/readModels/buckets.ts';
 import { findSessionsByWords } from '../../../../../infra/sqlite/readModels/searchSessions.ts';
 import type { GenerationReader } from '../../../../../infra/sqlite/readModels/generationReader.ts';
 
@@ -32,6 +33,25 @@ test.each([
   expect([searched[0]![1], searched.at(-1)![0]]).toEqual([TEN_YEARS_MS, 1]);
   searched.slice(1).forEach(([, last], index) => expect(last).toBe(searched[index]![0] - 1));
 });
+
+test.each(['newest', 'oldest'] as const)(
+  'a page of the %s sessions is searched from the end of the page before',
+  async (order) => {
+    const after = 'session_01kb2xw4r5e8q9v3m7t6n0c1d2';
+    const searched: number[] = [];
+    const reader = {
+      get: () => ({ lowest: 1, highest: 2 * bucketOf(after) }),
+      all: (_sql: string, _words: string, first: number, last: number) => {
+        searched.push(order === 'newest' ? last : first);
+        return [];
+      },
+    };
+    const current = () => reader as unknown as GenerationReader;
+    const search = { after, order, limit: 10, bytes: 1_000, words: ['word'] };
+    await findSessionsByWords(current, 'acct_1', search);
+    expect(searched[0]).toBe(bucketOf(after));
+  },
+);
 
 test('what takes milliseconds before a search is done in steps of its own', async () => {
   let now = 0;

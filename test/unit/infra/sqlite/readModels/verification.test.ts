@@ -60,3 +60,23 @@ test('the index fits turns with and without words, and one word too many is foun
     await rm(folder, { recursive: true });
   }
 });
+
+test('the rows are those of the generation that is current at each read', async () => {
+  const folder = await temporaryFolder();
+  const live = openSqliteLiveRows({ folder });
+  try {
+    await (await openSqliteProjectionStore({ folder })).close();
+    expect((await live.read('sessions', undefined, 9)).rows).toEqual([]);
+    const next = await openSqliteProjectionStore({ folder, atLeast: 2 });
+    const { record, lastPosition } = recordHistory();
+    await next.apply(
+      [record({ stream: 'session-session_1' }, sessionStarted())],
+      reached(lastPosition()),
+    );
+    await next.close();
+    expect((await live.read('sessions', undefined, 9)).rows).toHaveLength(1);
+  } finally {
+    await live.close();
+    await rm(folder, { recursive: true });
+  }
+});
