@@ -177,3 +177,20 @@ test('polls of one account do not wait for the memory of each other', async () =
     expect(length).toBeGreaterThan(data.length);
   expect(reserve).not.toHaveBeenCalled();
 });
+
+test('small events are sent although responses hold all of the memory', async () => {
+  const event = { id: 'id', type: 'turnlog.x', key: 'k', time: '', data: 'small' };
+  async function* followAccount() {
+    for (const cursor of ['one', 'two'])
+      yield { items: [{ event, cursor }], cursor, caughtUp: false };
+  }
+  const route = feedFeature.routes.find(({ operationId }) => operationId === 'followEvents')!;
+  using service = await serve(0, { ...route, access: 'open' }, {
+    feed: { followAccount },
+    followers: { acquire: () => ({ release: () => undefined }) },
+    readAudit: { record: () => Promise.resolve() },
+  } as unknown as Partial<RouteContext>);
+  service.memory.forceReserve({ account_id: 'a', purpose: 'answers', bytes: 4 * MIB });
+  const response = await fetch(`${service.url}/v1/events?format=jsonl&limit=2`);
+  expect((await response.text()).trimEnd().split('\n')).toHaveLength(2);
+});

@@ -4,7 +4,10 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
 import { expect, test } from '@jest/globals';
 import { typeIds } from '../../../../../../infra/ids/typeIds.ts';
-import { answerProtocolErrors } from '../../../../../../services/api/http/connection/protocolErrors.ts';
+import {
+  answerProtocolErrors,
+  refuseRequest,
+} from '../../../../../../services/api/http/connection/protocolErrors.ts';
 import { createLogger } from '../../../../../../shared/lib/logger.ts';
 
 const LATE = Object.assign(new Error('late'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' });
@@ -55,4 +58,10 @@ test('a CONNECT whose client resets the connection ends the connection, and not 
   expect(answer()).toMatch(/^HTTP\/1.1 405 /);
   socket.emit('error', new Error('write ECONNRESET'));
   expect(socket.destroyed).toBe(true);
+});
+
+test('a request whose headers find no memory is refused as overload, to be tried again', () => {
+  const { socket, answer } = connection();
+  refuseRequest(socket, 'ERR_HEADER_MEMORY', typeIds);
+  expect(answer()).toMatch(/^HTTP\/1.1 503 .*\r\nRetry-After: 1\r\n.*"code":"overloaded"/s);
 });
