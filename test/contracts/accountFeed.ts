@@ -221,6 +221,22 @@ export function accountFeedContract(name: string, open: () => Promise<EventStore
       await own[Symbol.asyncDispose]();
     });
 
+    test('ends without an error when it is stopped while it waits for memory', async () => {
+      await writer.write('acct_waiting', 'agent-agent_1', [agentCreated()]);
+      const stop = new AbortController();
+      const memory: FeedMemory = {
+        tryReserve: () => undefined,
+        async reserve(_bytes, signal) {
+          stop.abort();
+          signal.throwIfAborted();
+          throw new Error('it was not stopped');
+        },
+      };
+      const options = { from: 'start' as const, memory, signal: stop.signal };
+      for await (const { items } of feed.followAccount('acct_waiting', options))
+        expect(items).toEqual([]);
+    });
+
     test('refuses what is a cursor of another log', async () => {
       const [one] = (await taken(feed, 'acct_1', { from: 'start', count: 1 })).items;
       const another = one!.cursor.replace(/.{24}$/, (text) => text.split('').toReversed().join(''));

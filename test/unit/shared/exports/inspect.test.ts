@@ -28,3 +28,11 @@ test.each(['__proto__', 'constructor', 'toString'])(
     expect(samples[0].output.choices[0].stop_reason).toBe('unknown');
   },
 );
+
+test('an answer without tool calls has no list of them', () => {
+  const text = written('inspect', turnsOf(turnStarted(1), turnCompleted(1)));
+  const { samples } = JSON.parse(text) as { samples: [{ messages: { role: string }[] }] };
+  const answer = samples[0].messages.at(-1)!;
+  expect(answer.role).toBe('assistant');
+  expect(answer).not.toHaveProperty('tool_calls');
+});

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import type { AgentRow, ApiKeyRow } from '../../../../shared/readModels/tables.ts';
@@ -134,6 +135,15 @@ describe('while the read models answer', () => {
 });
 
 describe('while the read models are away', () => {
+  test('the agents that were read last serve, as far as their texts have room', async () => {
+    agent = { ...agent!, instruction: 'i'.repeat(0.6 * LIMITS.cache.rowChars) };
+    await rows.findAgent('agent_1');
+    await rows.findAgent('agent_2');
+    away = true;
+    await expect(rows.findAgent('agent_1')).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect(await rows.findAgent('agent_2')).toBe(agent);
+  });
+
   test('keys and agents that were read before serve for two minutes, and no longer', async () => {
     await rows.findApiKey('key_1');
     await rows.findAgent('agent_1');

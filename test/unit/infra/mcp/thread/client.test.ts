@@ -11,6 +11,7 @@ import { serverWith, until } from '../../../../support/fakes/mcpGroups.ts';
 const WAIT_MS = 30_000;
 
 const closing: (() => Promise<void>)[] = [];
+let isStreamOpen: boolean;
 afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
@@ -20,6 +21,8 @@ async function connect(ids: readonly string[], onReply: (response: ServerRespons
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     if (request.method === 'GET') {
       response.writeHead(200, { 'content-type': 'text/event-stream' });
+      isStreamOpen = true;
+      response.once('close', () => (isStreamOpen = false));
       for (const id of ids)
         response.write(`data: ${JSON.stringify({ jsonrpc: '2.0', id, method: 'ping' })}\n\n`);
       return;
@@ -68,6 +71,7 @@ test('a server that lets too many replies wait is disconnected', async () => {
   await until(() => reasons.length > 0, WAIT_MS);
   expect(reasons[0]).toBe('it does not accept replies to its requests');
   expect(waiting.length).toBeLessThan(250);
+  await until(() => !isStreamOpen, WAIT_MS);
 }, 60_000);
 
 test('a server whose request has too long an id is disconnected', async () => {

@@ -28,6 +28,15 @@ test('messages wait for each other to end, but not all of them', async () => {
   expect(await settled(growing)).toEqual(['fits', 'fits', 'fits', 'fits']);
 });
 
+test('a message that is no longer counted leaves its memory to others', async () => {
+  const hold = createUnfinishedMessages(100);
+  const [a, b, c, d] = ['a', 'b', 'c', 'd'].map((connection) => hold(connection));
+  const held = [a!.resize(45, signal), b!.resize(25, signal), c!.resize(10, signal)];
+  expect(await settled(held)).toEqual(['fits', 'fits', 'fits']);
+  expect(await settled([c!.resize(40, signal)])).toEqual(['fits']);
+  expect(await settled([d!.resize(15, signal)])).toEqual(['fits']);
+});
+
 test('a connection that holds its share leaves memory to another', async () => {
   const hold = createUnfinishedMessages(100);
   const messages = Array.from({ length: 4 }, () => hold('a'));

@@ -62,6 +62,22 @@ test('a replica that came second waits until its read models show what the first
   expect(waited).toEqual([END, END, END]);
 });
 
+test('a first start has its key once the read models show it', async () => {
+  const steps: string[] = [];
+  const context = lateReplica(async () => {
+    await new Promise((resolve) => setImmediate(resolve));
+    steps.push('shown');
+    return true;
+  });
+  context.store = {
+    ...context.store,
+    readStream: async () => recordedBefore().slice(0, 1),
+    append: async () => ({ revision: 1, position: END }),
+  };
+  expect(await bootstrap(context, KEY, new AbortController().signal)).toBe(KEY);
+  expect([...steps, 'resolved']).toEqual(['shown', 'resolved']);
+});
+
 test('a replica that waits for them can be stopped', async () => {
   const stop = new AbortController();
   const context = lateReplica(async () => {

@@ -171,6 +171,17 @@ describe('the fair line', () => {
     expect(inside()).toHaveLength(6);
   });
 
+  test('lets others in at once when one returns a part of its bytes', async () => {
+    const { enter } = watchedLine({ permits: 100, bytes: 10 });
+    const [large] = [enter('a', 5), enter('b', 5)];
+    const next = enter('c', 1);
+    await settled();
+    expect(next.place).toBeUndefined();
+    large.place!.resize(2);
+    await settled();
+    expect(next.place).toBeDefined();
+  });
+
   test('lets others in at once when a large one gives up', async () => {
     const { enter } = watchedLine({ permits: 100, bytes: 10 });
     for (let held = 0; held < 2; held += 1) enter('a', 4);

@@ -23,4 +23,6 @@ test('nothing in it has any length', () => {
   const long = 'x'.repeat(10_000);
   const { reason, cause } = errorSummary(new Error(long, { cause: new Error(long) }));
   expect([reason.length, cause?.length]).toEqual([300, 300]);
+  const whole = 'x'.repeat(300);
+  expect(errorSummary(new Error(whole)).reason).toBe(whole);
 });
