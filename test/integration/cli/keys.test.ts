@@ -87,6 +87,9 @@ describe('beside a running server', () => {
     expect(expiresAt - issuedAt).toBeGreaterThan(2 * 3_600_000 - 5_000);
     expect(expiresAt - issuedAt).toBeLessThanOrEqual(2 * 3_600_000);
     expect(listed.out).not.toContain(api_key.slice(-64));
+    const inJson = (await cli('keys', 'list', '--account', account, '--json')).out;
+    expect(JSON.parse(inJson)).toMatchObject([{ key_id }]);
+    expect(inJson).not.toMatch(/hash/);
 
     const revoked = await cli('keys', 'revoke', key_id!);
     const answeredAt = performance.now();
