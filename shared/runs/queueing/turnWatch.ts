@@ -391,7 +391,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     },
     notifyOthers: (sessionId) => signals?.send(sessionId),
     pollDue() {
-      if (entries.size > 0) round ??= pollRound();
+      round ??= pollRound();
     },
     async whenIdle() {
       await round;

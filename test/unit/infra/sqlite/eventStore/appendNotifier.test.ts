@@ -1,4 +1,6 @@
 import { once } from 'node:events';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { getEnvironmentData, Worker } from 'node:worker_threads';
 import { afterAll, expect, test } from '@jest/globals';
 import {
@@ -81,5 +83,22 @@ test('an abort ends a wait', async () => {
   const wait = timeOf(() => appends.wait(countAppends(), stop.signal));
   stop.abort();
   expect(await wait).toBeLessThan(SOON_MS);
+  appends.close();
+});
+
+test('waits that have ended keep nothing in memory', async () => {
+  setFlagsFromString('--expose_gc');
+  const collectGarbage = runInNewContext('gc') as () => void;
+  const heap = (): number => {
+    collectGarbage();
+    return process.memoryUsage().heapUsed;
+  };
+  const appends = subscribeToAppends();
+  const aborted = AbortSignal.abort();
+  const waits = 20_000;
+  await appends.wait(countAppends(), aborted);
+  const before = heap();
+  for (let ended = 0; ended < waits; ended += 1) await appends.wait(countAppends(), aborted);
+  expect(heap() - before).toBeLessThan(50 * waits);
   appends.close();
 });
