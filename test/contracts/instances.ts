@@ -42,14 +42,6 @@ export function instancesContract(name: string, create: () => Promise<InstancesF
       await until(['dying'], 1000);
     });
 
-    test('an instance that beats on is never listed, however long ago it was registered', async () => {
-      await here.register('living');
-      await there.register('dying');
-      await there.close();
-      await until(['dying'], 1500);
-      expect(await dead(1500)).toEqual(['dying']);
-    });
-
     test('the list names who is in it, alive or dead, and the time by its own clock', async () => {
       const ending = await here.register('ended');
       await here.register('living');
