@@ -37,7 +37,7 @@ const NAMED = 10;
 const PAUSE_FACTOR = 10;
 
 /** Whether a server did not answer in time. */
-export const isTimeout = (error: unknown): boolean =>
+const isTimeout = (error: unknown): boolean =>
   error instanceof McpFailure && error.kind === 'timeout';
 
 /** What every group of a process uses. */

@@ -161,7 +161,7 @@ interface RotationInput {
 }
 
 /** A key that a request issued in place of another one. */
-export interface RotatedKey {
+interface RotatedKey {
   issued: IssuedKey;
   /** Until when the other key stays valid. */
   old_expires_at: string;

@@ -37,10 +37,10 @@ type CancelContext = HandleContext &
   RunSlice<'onIdempotentReplay' | 'instance', 'turnWatch'>;
 
 /** The turn to cancel: the one with this number, or the open one. */
-export type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
+type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
 
 /** The end of the turn, by this cancellation or before it. */
-export interface CancelledTurn extends TurnRef {
+interface CancelledTurn extends TurnRef {
   status: Exclude<TurnRow['status'], 'running'>;
   /** True if the turn was cancelled, now or earlier. */
   cancelled: boolean;

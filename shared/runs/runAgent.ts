@@ -116,7 +116,7 @@ export async function runAgent(
 }
 
 /** A run that continues in the background, or the result of a run that ended in time. */
-export type BackgroundStart = { running: TurnRef } | { result: RunResult };
+type BackgroundStart = { running: TurnRef } | { result: RunResult };
 
 /**
  * Starts a run that continues in the background. Resolves when its turn is recorded and visible or,

@@ -44,7 +44,7 @@ const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean 
   ended === null || (indexed !== null && indexed >= ended);
 
 /** How far the index is, where it does not include all turns of the account yet. */
-export interface IndexLag {
+interface IndexLag {
   /** All turns that ended before this time are found. */
   complete_until: string;
 }

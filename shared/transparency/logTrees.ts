@@ -13,7 +13,7 @@ import { logStream } from '../eventlog/streams.ts';
 import type { Position, StoredEvent } from '../ports/eventStore.ts';
 
 /** The newest declaration of a tree. */
-export interface TreeDeclaration {
+interface TreeDeclaration {
   position: Position;
   /** The keys that sign its checkpoints. */
   vkeys: readonly string[];

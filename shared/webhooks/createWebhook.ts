@@ -14,7 +14,7 @@ import { requireWebhookUrl, type AddressRules } from './webhookUrl.ts';
 /** Dependencies of the webhook commands. */
 export type WebhookContext = CommandContext & { webhooks: AddressRules };
 
-export interface CreatedWebhook {
+interface CreatedWebhook {
   webhook_id: string;
   url: string;
   types: string[] | null;

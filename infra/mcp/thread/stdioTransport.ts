@@ -19,7 +19,7 @@ import type { UnfinishedMessage } from './unfinishedMessages.ts';
 type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
 
 /** A transport that can quote what its server said before anything was asked of it. */
-export interface StdioTransport extends Transport {
+interface StdioTransport extends Transport {
   /** The end of what the process has written to its standard error. */
   lastWords(): string;
 }

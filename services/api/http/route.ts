@@ -34,7 +34,7 @@ export interface RouteRequest<Query, Body, Prepared = unknown> {
 }
 
 /** How a POST is retried safely. Every POST route has one. */
-export interface Idempotency<Query, Body, Prepared = unknown> {
+interface Idempotency<Query, Body, Prepared = unknown> {
   /**
    * Rejects what the operation would reject, so that nothing is recorded of such a request. The
    * operation of a first attempt gets the result as `claim.prepared`.

@@ -52,7 +52,7 @@ import { systemClock, systemIds } from '../system.ts';
 import { openOutside, storedTrees } from './treeCheck.ts';
 
 /** The name and keys of a prover of checkpoints. Plain data, so that it can be passed to a thread. */
-export interface SigningConfig {
+interface SigningConfig {
   origin: string;
   /** The absolute path of the key file. */
   keyFile: string;

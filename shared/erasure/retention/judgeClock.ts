@@ -43,7 +43,7 @@ export type JudgedTime =
   { now: number; problem?: undefined; late?: string } | { problem: string; late?: undefined };
 
 /** The proven time, and how often an operator had confirmed the clock when it was recorded. */
-export interface ProvenTime {
+interface ProvenTime {
   time: number;
   confirmations: number;
   /** When it was last recorded; undefined before the first time. */

@@ -12,7 +12,7 @@ import type { LagTracker } from '../identity/lag.ts';
 type Next = void | 'stop';
 
 /** One subscription of a follower of the log. */
-export interface Following {
+interface Following {
   log: Pick<EventLog, 'subscribe'>;
   /**
    * Where to resume: a checkpoint, which the log must contain, or a position given by an operator.

@@ -66,7 +66,7 @@ interface LentCache {
 }
 
 /** The capacity of a purpose, and the largest share of one account. */
-export interface PurposeCapacity {
+interface PurposeCapacity {
   all: Capacity;
   share?: Capacity;
   /** True if an operator has limited the bytes, which are then not exceeded with those of the cache. */

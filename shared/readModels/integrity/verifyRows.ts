@@ -78,7 +78,7 @@ export interface LogReading {
  * Verifies the log from `after` or from an earlier event on, until the signal aborts. Throws
  * `log_changed` if the events of the copy may not be those of the log.
  */
-export type VerifyLog = (reading: LogReading) => Promise<'fits' | 'misfit' | 'not_compared'>;
+type VerifyLog = (reading: LogReading) => Promise<'fits' | 'misfit' | 'not_compared'>;
 
 export interface Verification {
   log: Pick<EventLog, 'subscribe' | 'firstEvent' | 'readStream'>;

@@ -168,7 +168,7 @@ export interface TurnEnding {
 }
 
 /** How a turn is ended from outside. */
-export interface EndTurnOptions<Ended extends TurnEnding> {
+interface EndTurnOptions<Ended extends TurnEnding> {
   /** The other process that may run the turn; undefined if there is none. */
   findOwner: () => Promise<string | undefined>;
   recordEnd: () => Promise<Ended>;
@@ -219,7 +219,7 @@ export interface TurnWatch {
   whenIdle(): Promise<void>;
 }
 
-export interface TurnWatchOptions {
+interface TurnWatchOptions {
   store: Pick<EventStore, 'readStream'>;
   /** Undefined if no other process can write to the log. */
   signals: TurnSignals | undefined;
