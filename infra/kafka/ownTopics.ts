@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000;
 const isLess = (actual: number, required: number): boolean =>
   actual !== UNLIMITED_RETENTION && (required === UNLIMITED_RETENTION || actual < required);
 const days = (ms: number): string =>
-  ms === UNLIMITED_RETENTION ? 'for ever' : `for ${Math.round((ms / DAY_MS) * 10) / 10} days`;
+  ms === UNLIMITED_RETENTION ? 'indefinitely' : `for ${Math.round((ms / DAY_MS) * 10) / 10} days`;
 
 /** Why a public topic keeps less than required, as a clause; undefined if it does not. */
 function shortcoming(topic: Topic, retentionMs: number): string | undefined {

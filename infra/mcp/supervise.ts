@@ -40,7 +40,7 @@ const PAUSE_FACTOR = 10;
 const isTimeout = (error: unknown): boolean =>
   error instanceof McpFailure && error.kind === 'timeout';
 
-/** What every group of a process uses. */
+/** The resources that all groups of a process share. */
 export interface McpResources {
   logger: Logger;
   version: string;

@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 
-/** What the beginning of an input tells the model to do. */
+/** The directives at the beginning of an input. */
 export interface Directives {
   /** `/slow`, `/slow 500`: milliseconds before each word of the answer, streamed or not. */
   pauseMs: number | undefined;

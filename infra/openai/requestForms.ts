@@ -7,7 +7,7 @@ import {
 } from '../../shared/sessions/turns/requestForm.ts';
 import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
 
-/** What a provider accepts, as configured. Settings that are absent are learned from its answers. */
+/** The configured capabilities of a provider. Absent settings are learned from its answers. */
 export interface ProviderQuirks {
   max_tokens_field?: 'max_completion_tokens' | 'max_tokens';
   /** False for a server that does not accept the field. */

@@ -35,7 +35,7 @@ async function firstChunkOf(stream: Readable): Promise<Buffer | undefined> {
 /** Creates a decoder for data that begin with this chunk. */
 type CreateDecoder = (first: Buffer) => Transform;
 
-/** None is asked for: these are what servers use all the same. */
+/** None is requested, but servers use these all the same. */
 const DECODERS: Readonly<Record<string, CreateDecoder>> = {
   gzip: () => createGunzip(),
   'x-gzip': () => createGunzip(),

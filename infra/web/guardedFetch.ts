@@ -32,7 +32,7 @@ interface GuardedRequest {
 
 /** The answer of the last server; a body that is longer than what is read is `truncated`. */
 export interface GuardedAnswer extends HttpResponse {
-  /** Where it came from, after redirects. */
+  /** The URL after redirects. */
   url: string;
 }
 

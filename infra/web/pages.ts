@@ -28,7 +28,7 @@ function decode({ body, headers }: GuardedAnswer, isHtml: boolean): string {
 const typeOf = ({ headers }: GuardedAnswer): string =>
   (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 
-/** What a model is told before the text, where that is not what it asked for. */
+/** Notes for the model before a text that differs from the page it requested. */
 const noteOn = (url: string, { url: final, truncated }: GuardedAnswer): string =>
   [
     ...(final === new URL(url).href ? [] : [`(From ${final})`]),

@@ -34,7 +34,7 @@ import { createReplayStarts } from './features/replays.ts';
 import { openTools } from './features/tools.ts';
 import { entriesUpTo } from '../../shared/lib/memory/entriesUpTo.ts';
 
-/** What differs between an embedded service and a replica. */
+/** The part of the context that differs between an embedded service and a replica. */
 type RunStorage = Pick<
   RunContext,
   'store' | 'quotas' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'

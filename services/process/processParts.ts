@@ -28,7 +28,7 @@ export interface ProcessPart {
   upkeep?(): PeriodicTask;
 }
 
-/** What one process runs, for any choice of services. Disposing of it closes every part. */
+/** The parts of one process, for any choice of services. Disposing of it closes every part. */
 export interface ProcessParts extends AsyncDisposable {
   /** The context of the API; undefined if this process does not serve it. */
   api:

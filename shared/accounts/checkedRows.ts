@@ -22,7 +22,7 @@ const TEXTS = ['name'];
 
 type Place = Pick<DamagedRow, 'table' | 'key'>;
 
-/** What the log says of an account, as far as this process has read it. */
+/** The rows of an account as the log defines them, as far as this process has read it. */
 interface KnownAccount extends StreamRows {
   /** When this process read the last event, and when it looked for a later one. */
   learnedAt: number;

@@ -7,7 +7,7 @@ import type { AGENT_TABLES } from './tables.ts';
 
 type Change = RowChange<RowsOf<typeof AGENT_TABLES>>;
 
-/** What a configuration is in a row. */
+/** The columns of a configuration. */
 export const configurationColumns = ({
   name,
   instruction,
@@ -26,7 +26,7 @@ export const configurationColumns = ({
   parameters: parameters ?? null,
 });
 
-/** What an event of an agent's stream does to `agents`. */
+/** The changes of `agents` by an event of an agent's stream. */
 export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change[] {
   const agent_id = streamId(recorded.stream);
   const { revision, position } = recorded;

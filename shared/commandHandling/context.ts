@@ -25,7 +25,6 @@ export const loggedRequestId = ({
   client_request_id,
 }: Pick<Actor, 'request_id' | 'client_request_id'>): string => client_request_id ?? request_id;
 
-/** What commands need. */
 export interface CommandContext {
   store: ProtectedStore;
   /** Streams that this process found damaged. */
@@ -44,7 +43,6 @@ export interface CommandContext {
   onIdempotentReplay?: () => void;
 }
 
-/** What waiting for the read models needs. */
 export type VisibilityContext = Pick<
   CommandContext,
   'readModels' | 'logger' | 'visibilityWaitMs' | 'onVisibilityTimeout'

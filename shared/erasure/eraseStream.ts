@@ -74,7 +74,7 @@ const commandOf = ({ reason, note }: Grounds, { keys }: LoadedForErasure['state'
   key_ids: [...keys.own],
 });
 
-/** What an erasure did not reach; undefined when it covers everything. */
+/** Describes a part that an erasure did not reach; undefined when it covers everything. */
 function describeRest({ flaw, keys }: ErasureFindings): string | undefined {
   const [first] = keys.doubtful;
   return flaw ?? (first && `the key ${first[0]} was not destroyed: ${first[1]}`);

@@ -93,7 +93,7 @@ export interface RunContext extends CommandContext {
   cachedRows: KnownRows;
   /** The limits of an account, at most half a second old. */
   accountLimits: (accountId: string) => Promise<AccountLimits>;
-  /** What accounts may store. `store` enforces it. */
+  /** The storage quotas of accounts. `store` enforces them. */
   quotas: Pick<StorageQuotas, 'useOf'>;
   rateLimiter: RateLimiter;
   memory: MemoryLedger;

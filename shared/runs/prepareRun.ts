@@ -112,7 +112,7 @@ export async function prepareRun(
     : { ...prepared, agent: { ...agent, instruction } };
 }
 
-/** As long as another replica may take to hear of an erasure. */
+/** How long the notification of an erasure may take to reach another replica. */
 const MAX_AGE_MS = 1_000;
 
 /** Whether a run may use what was prepared: the agent may have changed or been erased since. */

@@ -22,8 +22,8 @@ export interface RunInput {
   /** Absent for a new session. */
   session_id?: string;
   /**
-   * Present if the text may be read as it arrives: by the caller, or by followers that may come. The
-   * model is asked for a stream only for a reader.
+   * Present if the text may be read as it arrives: by the caller, or by followers that may come.
+   * Absent, the model is called without streaming.
    */
   deltas?: 'caller' | 'followers';
   /** For a request with an idempotency key. */

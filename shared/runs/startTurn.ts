@@ -131,7 +131,7 @@ const memoryOf = (
 
 /**
  * Grows the memory of the run to that of its prompt with these turns. A run that has to wait for it
- * asks for twice as much, so that a long session is not loaded for each of its pages.
+ * reserves twice as much, so that a long session is not loaded for each of its pages.
  */
 function reserveHistory(permit: RunPermit, request: RunRequest, turns: readonly Turn[]): void {
   const bytes = memoryOf(permit, request, turns);

@@ -101,7 +101,6 @@ export async function readCommitments(
   return { rows: await mapInSlices(row.account_id, rows, withoutTexts), more };
 }
 
-/** Where sessions are read. */
 export type SessionSource = StreamSource & { readModels: Pick<ReadModels, 'findSession'> };
 
 /**

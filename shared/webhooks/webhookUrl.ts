@@ -31,7 +31,7 @@ export interface AddressRules {
   findUnreachable: (url: string, accountId: string) => Promise<UnreachableReason | undefined>;
 }
 
-/** Each look-up has sockets of its own: limits those at a time, fairly across accounts. */
+/** Each look-up opens sockets: limits concurrent look-ups, fairly across accounts. */
 export function limitLookups(
   find: (url: string) => Promise<UnreachableReason | undefined>,
 ): AddressRules['findUnreachable'] {

@@ -3,7 +3,7 @@ import { unusableAnswerError, type AnswerOrError, type ResponseReader } from './
 
 /** The bytes that one step reads. */
 const STEP_BYTES = 8_192;
-/** What a chunk counts at least: a provider may send one byte in each. */
+/** The minimum that a chunk counts: a provider may send one byte in each. */
 const CHUNK_BYTES = 64;
 /**
  * From this many bytes on, the provider has to wait until all of them are read. That is what a
@@ -57,7 +57,7 @@ export function createPacedBody({
   const waiting: Buffer[] = [];
   let isPaced = isStream;
   let waitingBytes = 0;
-  /** What small chunks have counted beyond their bytes. */
+  /** The bytes that small chunks have counted in addition to their own. */
   let addedBytes = 0;
   let isScheduled = false;
   let atEnd: (() => AnswerOrError) | undefined;

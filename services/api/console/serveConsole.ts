@@ -129,7 +129,7 @@ function allowOtherHosts(ctx: Context): void {
   ctx.set({ 'cross-origin-resource-policy': 'cross-origin', 'access-control-allow-origin': '*' });
 }
 
-/** Without what the build has printed, which names folders and registries to anyone. */
+/** Omits the build's output, which names folders and registries. */
 function withoutOutput(state: ConsoleState): ConsoleState {
   if (state.kind === 'building') return { ...state, output: '' };
   if (state.kind === 'failed') return { ...state, reason: 'The log of the service says why.' };

@@ -41,7 +41,7 @@ interface Idempotency<Query, Body, Prepared = unknown> {
    */
   prepare?(api: RouteContext, request: RouteRequest<Query, Body>): Promise<Prepared>;
   /**
-   * What the first attempt fixes for later ones: ids of what it creates, or where its events begin.
+   * The data that the first attempt fixes for later ones: ids to create, or where its events begin.
    * The operation uses what was reserved, and finds what an earlier attempt has written.
    */
   reserve(

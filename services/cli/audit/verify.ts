@@ -105,7 +105,7 @@ const continueCommand = (options: VerifyOptions): string =>
     return value === true ? `${command} --${name}` : `${command} --${name} ${value}`;
   }, 'Go on with: audit verify');
 
-/** Where a verification continues: at the last leaf, if it was interrupted among newer events. */
+/** The position at which a verification continues: the last leaf, if it was interrupted among newer events. */
 export function continuePosition(
   tree: ({ checker: Pick<TreeChecker, 'size'> } & Pick<ComparedTree, 'last' | 'size'>) | undefined,
   { complete, position }: Pick<Verified, 'complete' | 'position'>,
@@ -148,13 +148,13 @@ async function verifyAll(
   return { ...verified, complete, misfit, fault: named, texts: options.texts === true };
 }
 
-/** What a comparison of the log with its transparency log has found. */
+/** The result of comparing the log with its transparency log. */
 interface LogVerdict {
   complete: boolean;
   events: number;
   /** The leaves that the log was compared with; null without a transparency log. */
   leaves: number | null;
-  /** What does not fit, in a sentence. */
+  /** The first contradiction, in a sentence. */
   misfit: string | null;
 }
 
@@ -279,7 +279,7 @@ const limitsOfHeads = (at: string): string =>
 interface VerifyReport {
   data: object;
   lines: string[];
-  /** What does not fit, in a sentence; undefined if everything does, as far as it was read. */
+  /** The first contradiction, in a sentence; undefined if there is none in the part that was read. */
   misfit: string | undefined;
 }
 

@@ -92,7 +92,7 @@ export async function openReceipts(
   return { erasures, checkpoints };
 }
 
-/** What happened to something that was erased. */
+/** The outcome for one erasure. */
 export interface ErasureOutcome extends KnownErasure {
   id: string;
   outcome: 'erased_again' | 'erased_in_backup' | 'not_in_backup' | 'refused';

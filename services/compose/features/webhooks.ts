@@ -79,7 +79,7 @@ export function openEmbeddedWebhooks(
   };
 }
 
-/** What the API of a replica needs for webhooks. */
+/** Opens the parts of webhooks that the API of a replica needs. */
 export async function openServedWebhooks(
   opening: Opening,
   databaseUrl: string,

@@ -30,7 +30,7 @@ interface Message extends Pick<PublicEvent, 'id' | 'type'> {
   textStream: FollowedItem['textStream'];
 }
 
-/** Where a message belongs in the log and in the order of deliveries. */
+/** The position of a message in the log and in the order of deliveries. */
 interface Place extends Pick<PublicEvent, 'key' | 'time'>, Pick<FollowedItem, 'retain'> {
   cursor: string;
 }

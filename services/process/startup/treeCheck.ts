@@ -15,7 +15,7 @@ export interface TreeCheck {
   refusal: () => string | undefined;
   /** Resolves when the comparison has revealed nothing. */
   passed: Promise<void>;
-  /** What an operator has to look at, in a sentence, although the log may be continued. */
+  /** The problem that an operator has to examine, in a sentence, although the log may be continued. */
   doubt: () => string | undefined;
 }
 

@@ -36,7 +36,7 @@ export interface SweepResult {
   failed: number;
   /** Why the last of them could not be erased. */
   reason?: string;
-  /** Resolves with true once an operator has confirmed the erasures that this sweep asks about. */
+  /** Resolves with true once an operator has confirmed the erasures of this sweep. */
   isConfirmed?: () => Promise<boolean>;
 }
 

@@ -94,7 +94,7 @@ type KeysById = ReadonlyMap<string, TextKey | undefined>;
 type Erasures = Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'>;
 
 /**
- * What is known about a key: `destroyed`; `lost` when it was never stored here; `locked` when its
+ * The state of a key: `destroyed`; `lost` when it was never stored here; `locked` when its
  * master key is unavailable.
  */
 export type KeyState = TextKey | 'destroyed' | 'lost' | 'locked';

@@ -15,7 +15,7 @@ type Next = void | 'stop';
 interface Following {
   log: Pick<EventLog, 'subscribe'>;
   /**
-   * Where to resume: a checkpoint, which the log must contain, or a position given by an operator.
+   * The start: a checkpoint, which the log must contain, or a position given by an operator.
    * From the first event when undefined.
    */
   after: Checkpoint | Position | undefined;

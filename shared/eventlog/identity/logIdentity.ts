@@ -40,7 +40,7 @@ function parseDeclaration(stored: StoredEvent, root: string): Declaration | unde
 }
 
 /**
- * Reads the identity of a log and the events of its own stream; undefined while it is empty. Throws
+ * Reads the identity of a log and the events of its stream; undefined while it is empty. Throws
  * `store_unavailable`.
  */
 export async function readLogEvents(
@@ -144,7 +144,7 @@ interface CheckpointTracker {
    * resumes. Throws as verifyCheckpoint.
    */
   verify(): Promise<void>;
-  /** Where the subscription begins or resumes. */
+  /** The position after which the subscription begins or resumes. */
   resumesAfter(): Position | undefined;
   /** Advances over delivered events. Resolves with the checkpoint after them. */
   advance(events: readonly StoredEvent[]): Promise<Checkpoint | undefined>;

@@ -65,7 +65,7 @@ const isFlaw = (checked: readonly unknown[] | StreamFlaw): checked is StreamFlaw
   !Array.isArray(checked);
 
 /**
- * Requires that a stream with destroyed keys records its erasure: anyone who can write to the log
+ * Requires that a stream with destroyed keys records its erasure: a writer to the log
  * could name a destroyed key in a ciphertext. An erasure appended after the page was read is the
  * stream's last event.
  */

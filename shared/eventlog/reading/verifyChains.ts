@@ -22,7 +22,7 @@ const BATCHES_IN_FLIGHT = 2;
 
 interface VerifyProgress {
   events: number;
-  /** Where a later verification can resume. */
+  /** A later verification can resume after this position. */
   position: Position | undefined;
 }
 
@@ -186,7 +186,7 @@ export async function verifyChains({
       return fault && { fault, found: undefined };
     }
   } catch (error) {
-    // What earlier batches have shown counts, although the next one can't be read.
+    // Findings of earlier batches count, although the next one can't be read.
     const finding = await finishUntil(0);
     if (finding) return finding;
     throw error;

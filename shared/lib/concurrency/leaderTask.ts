@@ -65,7 +65,6 @@ export async function leadUntilAborted<Held extends Leadership>({
   });
 }
 
-/** What a leader does. */
 interface LeaderWork {
   /** Looks for work and starts it; called repeatedly. */
   poll(): Promise<void>;

@@ -7,7 +7,7 @@ import {
   type FairSemaphore,
 } from '../concurrency/fairSemaphore.ts';
 
-/** What memory is reserved for. Each purpose has a ceiling, a part of the heap (LIMITS.heap). */
+/** The purpose of reserved memory. Each has a ceiling, a part of the heap (LIMITS.heap). */
 export type MemoryPurpose = keyof typeof LIMITS.heap;
 
 /** A request for memory of an account. */

@@ -95,7 +95,7 @@ export interface Verification {
 /** The result; `complete` is false when the signal has interrupted it. */
 export type VerificationResult = Pick<VerificationState, 'rows' | 'differing' | 'named'> & {
   complete: boolean;
-  /** Where the copy of an interrupted verification was continued. */
+  /** The point at which the copy of an interrupted verification was continued. */
   continued: { after: Position; rows: number } | undefined;
   /** Why the copy of an interrupted verification was not continued. */
   anew: string | undefined;

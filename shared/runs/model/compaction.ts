@@ -45,7 +45,7 @@ export type CompactionContext = ModelContext &
 interface CompactionInput {
   settings: ChatSettings;
   loaded: SessionForRun;
-  /** What earlier turns in the prompt may take. */
+  /** The budget for earlier turns in the prompt. */
   available: HistoryBudget;
   signal: AbortSignal;
 }

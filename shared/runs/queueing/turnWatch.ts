@@ -162,7 +162,7 @@ const STOP_MS = 2_000;
 /** Longest wait of a stopped run for the end that another process records. */
 const REMOTE_END_MS = 5_000;
 
-/** What was appended to end a turn; nothing if it had ended, or its start was not found. */
+/** The result of ending a turn; nothing is appended if it had ended, or its start was not found. */
 export interface TurnEnding {
   appended: unknown;
 }

@@ -13,7 +13,7 @@ import type { SESSION_TABLES } from '../tables.ts';
 type Rows = RowsOf<typeof SESSION_TABLES>;
 type TurnRow = Rows['turns'];
 
-/** What the row of a turn needs of a recorded event beside its data. */
+/** The members of a recorded event, beside its data, that the row of a turn needs. */
 export type RecordedPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position' | 'metadata'>;
 
 /** An event of a turn. */

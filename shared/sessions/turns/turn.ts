@@ -88,7 +88,7 @@ async function findVisibleTurn(
 const turnNumberIn = ({ event }: DecodedEvent): number | undefined =>
   (event.data as { turn?: number }).turn;
 
-/** What the row of a turn needs of an event: not its stored form, which is as large as its texts. */
+/** An event without its stored form, which is as large as its texts. */
 interface PlacedEvent {
   place: RecordedPlace;
   event: TurnEvent;

@@ -68,7 +68,7 @@ interface LocatedEvent extends SummaryLocation {
   event: SessionEvent;
 }
 
-/** What the requests of a turn are rebuilt from. */
+/** The source of a turn's rebuilt requests. */
 interface TurnHistory {
   /** The completed turns before the turn, oldest first, back to the oldest one in its requests. */
   turns: readonly Turn[];

@@ -29,7 +29,7 @@ export interface KeptCheckpoints {
   read(signal: AbortSignal): Promise<KeptCheckpoint[] | { trouble: string }>;
 }
 
-/** What others know of the log. */
+/** Witnesses and checkpoints outside the log. */
 export interface Outside {
   witnesses: readonly Witness[];
   /** The cosignatures that a checkpoint needs. */
@@ -38,9 +38,9 @@ export interface Outside {
 }
 
 export interface Comparison {
-  /** What the tree fits, with the size that each knows. */
+  /** The witnesses and checkpoints that the tree fits, with the size that each knows. */
   compared: { name: string; size: number }[];
-  /** What could not be asked or read; `trouble` is the rest of a sentence that begins with the name. */
+  /** Those that could not be read; `trouble` is the rest of a sentence that begins with the name. */
   troubles: { name: string; trouble: string }[];
   /** Why the tree may not be continued, in a sentence with what to do; undefined if it may. */
   refusal: string | undefined;

@@ -56,7 +56,7 @@ export interface LeafComparison {
     end: { known: number; newest: number },
   ): Promise<StreamFlaw | undefined>;
   /**
-   * What the tree has lost, or that its store is away, in sentences, until the comparison that failed
+   * Describes the losses of the tree, or that its store is unavailable, until the comparison that failed
    * succeeds: each call tries it again, and does not wait for it.
    */
   trouble(): string | undefined;
@@ -95,7 +95,7 @@ const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
 
-/** What the first of consecutive events claims to follow. */
+/** The predecessor that the first of consecutive events names. */
 const linkBefore = ({ revision, metadata }: StoredEvent): Link | undefined =>
   revision === 0
     ? undefined

@@ -57,7 +57,7 @@ function hashInEntry(entry: Uint8Array | undefined): string | undefined {
 const lostState = (reason: string): Error =>
   proofInvalidError(`${reason} Put its files back from a backup.`);
 
-/** Where events are counted: after a position, from a leaf on. */
+/** The start of counting events: a position, and the leaf of the event after it. */
 interface Start {
   from: number;
   after: Position | undefined;

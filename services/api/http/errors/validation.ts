@@ -48,7 +48,7 @@ const nullErrors = (errors: readonly ErrorObject[], union: ErrorObject): ErrorOb
 const isOfConstant = ({ keyword }: ErrorObject): boolean =>
   keyword === 'const' || keyword === 'enum';
 
-/** Where constants of all branches exclude the value of one member: an error with all of them. */
+/** If constants of all branches exclude the value of one member: an error with all of them. */
 function errorOfConstants(branches: readonly ErrorObject[][]): ErrorObject | undefined {
   const errors = branches.map((branch) => branch.find(isOfConstant));
   const [first] = errors;
@@ -78,8 +78,8 @@ function errorsOfMeantBranch(
 }
 
 /**
- * Where a value does not match a union with null, keeps only the errors of the other branches: `must be
- * null` would sound as if nothing else were possible. Where it matches no branch of a union of titled
+ * If a value does not match a union with null, keeps only the errors of the other branches: `must be
+ * null` would sound as if nothing else were possible. If it matches no branch of a union of titled
  * objects, keeps only the errors of the branch that was probably meant. On a tie, one error lists the
  * branches.
  */

@@ -51,13 +51,13 @@ const Finished = Type.Object({
   misfit: Type.Union([Type.String(), Type.Null()]),
   files: Type.Array(FileDigest),
 });
-/** What `backup.json` says of a complete backup. */
+/** `backup.json` of a complete backup. */
 export type BackupManifest = Static<typeof Finished>;
 type Manifest = BackupManifest | Static<typeof Unfinished>;
 
 const isManifest = lazyValidator(Type.Union([Finished, Unfinished]));
 
-/** What is in the folders of a backup besides the backup. */
+/** The file that describes a backup, in its folder. */
 export const MANIFEST_FILE = 'backup.json';
 /** The folder of the keys in a backup that has them beside its log. */
 export const KEYS_BESIDE = 'keys';
