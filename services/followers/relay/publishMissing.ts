@@ -100,7 +100,7 @@ async function lastPublished(
 
   await followToEnd(options, undefined, async ({ events }) => {
     onProgress();
-    for (const { id, position } of await toPublicBatch('relay', events)) ids.set(id, position);
+    for (const { id, position } of await toPublicBatch(events)) ids.set(id, position);
     if (ids.size >= PART_SIZE) await compare();
   });
   await compare();
@@ -129,7 +129,7 @@ export async function publishMissing(
   let reached = identity && lastEvent && createCheckpoint(identity, lastEvent);
   let published = 0;
   await followToEnd(options, reached ?? startAfter, async ({ events, checkpoint }) => {
-    const missing = await toPublicBatch('relay', events);
+    const missing = await toPublicBatch(events);
     const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
     if (marked.length > 0) await publication.publish(marked, oldCheckpoint);
     published += marked.length;
