@@ -107,11 +107,11 @@ export function createCircuit(
 
   return {
     admit(accountId) {
-      const known = failing.get(accountId);
-      const isTest = openUntil !== undefined || known?.openUntil !== undefined;
+      const failure = failing.get(accountId);
+      const isTest = openUntil !== undefined || failure?.openUntil !== undefined;
       if (isTest) {
         const isFull = openUntil !== undefined && testing.size >= ACCOUNTS;
-        if (isFull || testing.has(accountId) || now() < untilTest(known)) return undefined;
+        if (isFull || testing.has(accountId) || now() < untilTest(failure)) return undefined;
         testing.add(accountId);
       }
       return (outcome) => settle(accountId, outcome, isTest);

@@ -204,7 +204,7 @@ export function supervise(
       failure = error;
     }
     const end = connection?.end();
-    const said = !connection && failure instanceof McpFailure ? failure.quote : '';
+    const quote = !connection && failure instanceof McpFailure ? failure.quote : '';
     const reason =
       end?.reason ?? (failure instanceof McpFailure ? failure.reason : 'it can’t be used');
     current = undefined;
@@ -215,7 +215,7 @@ export function supervise(
         {
           server: server.name,
           reason,
-          ...(said && { said }),
+          ...(quote && { said: quote }),
           ...(end?.discardedLogs && { discarded_logs: end.discardedLogs }),
         },
         'an MCP server is away; it is tried again',

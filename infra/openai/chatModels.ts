@@ -162,8 +162,8 @@ export function createChatModels(options: ChatModelsOptions): OpenChatModels {
   }
 
   function open(provider: Provider): OpenProvider {
-    const known = opened.get(provider.id);
-    if (known) return known;
+    const existing = opened.get(provider.id);
+    if (existing) return existing;
     const created = openProvider(provider, options.limits, connection);
     opened.set(provider.id, created);
     return created;

@@ -191,14 +191,14 @@ export function createRequestForms(): RequestForms {
 
   return {
     async send(modelId, quirks, request, send) {
-      const known = forms.get(modelId) ?? configuredForm(quirks);
+      const currentForm = forms.get(modelId) ?? configuredForm(quirks);
       const changed = new Set<Field>();
-      for (let form = known; ;) {
+      for (let form = currentForm; ;) {
         const effective = effectiveForm(form, request);
         const sent = effective ? applyRequestForm(effective, request) : request;
         try {
           const answer = await send(sent, form.stream_options !== false);
-          if (form !== known) forms.set(modelId, form);
+          if (form !== currentForm) forms.set(modelId, form);
           if (!quirks.max_tokens_field) learnFromUsage(modelId, form, sent, answer);
           return effective ? { ...answer, sent: { request: sent, form: effective } } : answer;
         } catch (error) {

@@ -4,7 +4,7 @@ import type {
   WebhookProgressReader,
   WebhookProgressStore,
 } from '../../shared/webhooks/webhookProgress.ts';
-import { connectionOptions, transaction } from './connection.ts';
+import { connectionOptions, runInTransaction } from './connection.ts';
 import { withDatabaseErrors, isMissing } from './failures.ts';
 import { WEBHOOKS_LOCK } from './leases/locks.ts';
 import { awaitLeaseSession } from './leases/leaseSession.ts';
@@ -76,7 +76,7 @@ export async function acquireWebhookLease(options: {
     save: (changes) =>
       withDatabaseErrors(() =>
         session.run((client) =>
-          transaction(client, async () => {
+          runInTransaction(client, async () => {
             const updated = [...changes].filter(([, progress]) => progress !== undefined);
             const removed = [...changes.keys()].filter((id) => changes.get(id) === undefined);
             await client.query(SAVE, [

@@ -2,7 +2,7 @@ import { createFairLanes } from '../../shared/lib/concurrency/fairLanes.ts';
 import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadPage } from '../../shared/ports/pages.ts';
-import { webFailed } from './failures.ts';
+import { webFailedError } from './failures.ts';
 import { createGuardedFetch, type GuardedAnswer, type GuardOptions } from './guardedFetch.ts';
 import { textOfHtml } from './htmlThread.ts';
 
@@ -57,8 +57,8 @@ export function createPageReader(
   });
 
   return async (url, { account_id, signal }) => {
-    const asked = { account_id, bytes: 0 };
-    const place = await line.acquire(asked, { waitMs: pageWaitMs, signal });
+    const request = { account_id, bytes: 0 };
+    const place = await line.acquire(request, { waitMs: pageWaitMs, signal });
     try {
       const headers = {
         accept: 'text/html, text/*, application/json;q=0.9',
@@ -66,10 +66,11 @@ export function createPageReader(
       };
       const answer = await fetchPage({ url, method: 'GET', headers }, signal);
       if (answer.status < 200 || answer.status > 299)
-        throw webFailed(`answers with status ${answer.status}`);
+        throw webFailedError(`answers with status ${answer.status}`);
       const type = typeOf(answer);
       const isHtml = HTML.has(type);
-      if (!isHtml && !PLAIN.test(type)) throw webFailed('answers with something that is no text');
+      if (!isHtml && !PLAIN.test(type))
+        throw webFailedError('answers with something that is no text');
       const text = decode(answer, isHtml);
       const note = noteOn(url, answer);
       if (!isHtml) return note + text;

@@ -105,19 +105,19 @@ export function createAccountRowChecks(
     { account_id, revision }: Pick<AccountRow, 'account_id' | 'revision'>,
   ): Promise<KnownAccount> {
     const started = { learnedAt: 0, lookedAt: 0, reading: undefined };
-    const known = accounts.get(account_id) ?? { ...noRows(), ...started };
+    const account = accounts.get(account_id) ?? { ...noRows(), ...started };
     // Before it is read, so that requests that come meanwhile wait for that read.
-    if (known.revision < 0) accounts.set(account_id, known);
-    if (known.revision >= revision) {
-      if (now() - known.lookedAt > LOOK_AGAIN_MS)
-        void follow(account_id, known).catch(() => undefined);
-      return known;
+    if (account.revision < 0) accounts.set(account_id, account);
+    if (account.revision >= revision) {
+      if (now() - account.lookedAt > LOOK_AGAIN_MS)
+        void follow(account_id, account).catch(() => undefined);
+      return account;
     }
     await findings.untilSeen(place, async () => {
-      await follow(account_id, known);
-      return known.revision >= revision;
+      await follow(account_id, account);
+      return account.revision >= revision;
     });
-    return known;
+    return account;
   }
 
   /** Judges a row beside what the log says of it; `expected` is undefined when it says nothing. */

@@ -90,17 +90,17 @@ export function createAgentRowCheck(
 
   async function newestRow(row: AgentRow): Promise<AgentRow> {
     const place = { table: 'agents', key: row.agent_id };
-    const known = agents.get(row.agent_id);
-    if (known && row.revision < known.row.revision) {
-      void findings.outdated(place, known.row.position as Position, known.learnedAt);
-      return known.row;
+    const agent = agents.get(row.agent_id);
+    if (agent && row.revision < agent.row.revision) {
+      void findings.outdated(place, agent.row.position as Position, agent.learnedAt);
+      return agent.row;
     }
-    if (known && row.revision === known.row.revision) {
-      const column = differingColumn(known.row, row);
+    if (agent && row.revision === agent.row.revision) {
+      const column = differingColumn(agent.row, row);
       if (column !== undefined) throw findings.differs(place, column);
       findings.matches(place);
-      void lookAgain(known);
-      return known.row;
+      void lookAgain(agent);
+      return agent.row;
     }
     let events: DecodedEvent[] = [];
     await findings.untilSeen(place, async () => {

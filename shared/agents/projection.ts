@@ -1,7 +1,7 @@
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type RowChange } from '../projections/change.ts';
+import { requireAbsent, requirePresent, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { AGENT_TABLES } from './tables.ts';
 
@@ -38,7 +38,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
           table: 'agents',
           key: [agent_id],
           change: (row) => {
-            absent(row, 'agent');
+            requireAbsent(row, 'agent');
             return {
               agent_id,
               account_id,
@@ -60,7 +60,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
           table: 'agents',
           key: [agent_id],
           change: (row) => ({
-            ...present(row, 'agent'),
+            ...requirePresent(row, 'agent'),
             ...configurationColumns(event.data),
             updated_at: recorded_at,
             deleted: event.type === 'agent.deleted.v1',

@@ -56,22 +56,22 @@ export async function waitUntilVisible(
   { readModels, logger, visibilityWaitMs, onVisibilityTimeout }: VisibilityContext,
   position: Position,
 ): Promise<void> {
-  let shown: boolean;
+  let isVisible: boolean;
   try {
-    shown = await readModels.untilShown(position, visibilityWaitMs);
-    if (!shown)
+    isVisible = await readModels.untilShown(position, visibilityWaitMs);
+    if (!isVisible)
       logger.warn(
         { position, visibilityWaitMs },
         'a write was answered before the read models showed it',
       );
   } catch (error) {
-    shown = false;
+    isVisible = false;
     logger.warn(
       errorSummary(error),
       'the read models could not be asked whether they show a write',
     );
   }
-  if (!shown) onVisibilityTimeout?.();
+  if (!isVisible) onVisibilityTimeout?.();
 }
 
 /**

@@ -25,7 +25,7 @@ import {
   type LoadedSession,
 } from '../sessions/history/loadSession.ts';
 import type { RunSlice } from './context.ts';
-import { sessionBusy } from './queueing/sessionQueue.ts';
+import { sessionBusyError } from './queueing/sessionQueue.ts';
 import type { TurnRef } from './queueing/turnWatch.ts';
 
 type OwnerSource = Parameters<typeof requireSessionOwner>[0];
@@ -72,7 +72,7 @@ async function recordCancellation(
   const result = await readUntilComplete(context, sessionStream(session_id), {
     read: () =>
       handleLoaded(context, openTurnTarget(session_id), interruptCommand, {
-        limitError: sessionBusy,
+        limitError: sessionBusyError,
       }),
     findFlaw: ({ loaded }) => findMissingEvents(loaded),
   });

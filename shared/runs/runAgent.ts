@@ -8,7 +8,7 @@ import { startOnce, type StartedRun } from './startOnce.ts';
 import { startTurn } from './startTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { promptBytes } from './model/contextWindow.ts';
-import { isCurrent, prepareRun } from './prepareRun.ts';
+import { isPreparationCurrent, prepareRun } from './prepareRun.ts';
 import type { RunInput } from './runRequest.ts';
 import type { RunResult } from './runResult.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
@@ -32,7 +32,7 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   resources.defer(permit.release);
   const prepared = input.claim?.prepared;
   const { agent, session_id, new_session } =
-    prepared && isCurrent(prepared, runsInFlight, performance.now())
+    prepared && isPreparationCurrent(prepared, runsInFlight, performance.now())
       ? prepared
       : await prepareRun(context, actor, input);
   const request = { ...input, actor, agent, session_id, new_session };

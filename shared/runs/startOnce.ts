@@ -1,7 +1,7 @@
 import type { Position } from '../ports/eventStore.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 import { waitUntilTurnVisible, type VisibilityContext } from '../commandHandling/context.ts';
-import { idempotencyInProgress, type Claim } from '../requests/idempotency.ts';
+import { idempotencyInProgressError, type Claim } from '../requests/idempotency.ts';
 import type { RunContext, RunSlice } from './context.ts';
 import { createTurnSearch, TurnAlreadyStarted, type RequestTurn } from './turnSearch.ts';
 import { type RecordedResult, type RunResult, runResultOf } from './runResult.ts';
@@ -46,8 +46,8 @@ function recordedAnswer(
   return turnFailureError(interruptedTurn(why), { session_id, turn });
 }
 
-const stillRuns = ({ session_id, turn }: RequestTurn): TurnlogError =>
-  idempotencyInProgress().withTurn({ session_id, turn });
+const turnStillRunsError = ({ session_id, turn }: RequestTurn): TurnlogError =>
+  idempotencyInProgressError().withTurn({ session_id, turn });
 
 const TURN_END_TYPES: ReadonlySet<string> = new Set([
   'session.turn_completed.v1',
@@ -97,7 +97,7 @@ async function waitForRecordedResult(
       await interruptIfOrphaned(context, { session_id }, { until });
     }
     const pauseMs = pauses.next();
-    if (now + pauseMs > until) throw stillRuns(turn);
+    if (now + pauseMs > until) throw turnStillRunsError(turn);
     await sleep(pauseMs);
   }
 }
@@ -156,7 +156,7 @@ async function waitForResult(
   waitMs = Infinity,
 ): Promise<RunResult> {
   const end = findSharedEnd(context, account_id, turn);
-  if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw stillRuns(turn);
+  if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw turnStillRunsError(turn);
   const { answer, position } = await end;
   context.onIdempotentReplay?.();
   await waitUntilTurnVisible(context, position);
@@ -215,7 +215,7 @@ export async function startOnce(
     const startingTurn = startingTurns.get(claim.request_id);
     if (startingTurn) {
       const wait = (): Promise<boolean> => resolvesWithin(startingTurn, until - performance.now());
-      if (!(await withWaitPermit(context, account_id, wait))) throw idempotencyInProgress();
+      if (!(await withWaitPermit(context, account_id, wait))) throw idempotencyInProgressError();
       continue;
     }
     const earlier = isFirstAttempt

@@ -22,7 +22,7 @@ import {
   type SessionLoadLimits,
   type SessionForRun,
 } from './queueing/loadSessionForRun.ts';
-import { sessionBusy } from './queueing/sessionQueue.ts';
+import { sessionBusyError } from './queueing/sessionQueue.ts';
 import { compactBeforeTurn, type CompactionContext } from './model/compaction.ts';
 import { session, type RunningSession, type SessionCommand } from '../sessions/decider.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
@@ -171,7 +171,7 @@ export async function startTurn(
   };
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     ...bounds,
-    limitError: sessionBusy,
+    limitError: sessionBusyError,
   });
 
   let compactionTried = false;
@@ -245,7 +245,7 @@ export async function startTurn(
     });
     if (run === 'reload') continue;
     if (run !== 'turn_open') return run;
-    if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
+    if (performance.now() + pauseMs > bounds.until) throw sessionBusyError();
     await sleep(pauseMs, signal);
   }
 }

@@ -40,7 +40,7 @@ function termsIn(q: string): Set<string> {
   return terms;
 }
 
-const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
+const hasIndexed = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
   ended === null || (indexed !== null && indexed >= ended);
 
 /** How far the index is, where it does not include all turns of the account yet. */
@@ -65,7 +65,7 @@ async function readIndexState(
 ): Promise<IndexState> {
   const now = await readModels.indexProgress();
   const { generation, unindexed_from: from } = now;
-  if (reached(now, target) || from === null) return { generation, lag: undefined };
+  if (hasIndexed(now, target) || from === null) return { generation, lag: undefined };
   const isBehind = await readModels.hasUnindexed(accountId, earliestChange(from), target.ended!);
   return { generation, lag: isBehind ? { complete_until: from } : undefined };
 }

@@ -3,7 +3,7 @@ import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../limits.ts';
 import type { UnreachableReason } from './webhookSender.ts';
 
-const refused = (message: string): TurnlogError =>
+const urlError = (message: string): TurnlogError =>
   new TurnlogError('invalid_request', `The request body is not valid: "url" ${message}.`, {
     details: { url: { message: `"url" ${message}.`, path: '/url' } },
   });
@@ -50,24 +50,24 @@ export function limitLookups(
 }
 
 function requireValidUrl(url: string, allowPrivate: boolean): string {
-  if (!URL.canParse(url)) throw refused('must be an absolute URL');
+  if (!URL.canParse(url)) throw urlError('must be an absolute URL');
   const { protocol, username, password, hash, href, hostname, port } = new URL(url);
   const allowed = allowPrivate ? ['https:', 'http:'] : ['https:'];
   if (!allowed.includes(protocol))
-    throw refused(
+    throw urlError(
       allowPrivate
         ? 'must begin with https:// or http://'
         : `must begin with https://, ${ALLOWED_BY}`,
     );
-  if (username + password !== '') throw refused('must not carry a user or a password');
-  if (hash !== '') throw refused('must not have a fragment');
-  if (port === '0') throw refused('must not have the port 0');
+  if (username + password !== '') throw urlError('must not carry a user or a password');
+  if (hash !== '') throw urlError('must not have a fragment');
+  if (port === '0') throw urlError('must not have the port 0');
   if (href.length > LIMITS.web.urlChars)
-    throw refused(`must not be longer than ${LIMITS.web.urlChars} characters once it is encoded`);
+    throw urlError(`must not be longer than ${LIMITS.web.urlChars} characters once it is encoded`);
   if (!HOST_NAME.test(hostname))
-    throw refused('must have a host name whose labels have 1 to 63 characters, 253 in all');
+    throw urlError('must have a host name whose labels have 1 to 63 characters, 253 in all');
   if (NEVER_RESOLVED.test(hostname))
-    throw refused('must not have a host name that never resolves (.invalid, .onion)');
+    throw urlError('must not have a host name that never resolves (.invalid, .onion)');
   return href;
 }
 
@@ -82,6 +82,6 @@ export async function requireWebhookUrl(
 ): Promise<string> {
   const href = requireValidUrl(url, allowPrivate);
   const reason = await findUnreachable(href, accountId);
-  if (reason) throw refused(UNREACHABLE[reason]);
+  if (reason) throw urlError(UNREACHABLE[reason]);
   return href;
 }

@@ -83,13 +83,13 @@ export function createPacedBody({
 
   function readSome(): AnswerOrError | undefined {
     let result: AnswerOrError | undefined;
-    let left = isPaced ? STEP_BYTES : Infinity;
-    while (left > 0 && result === undefined && waiting.length > 0) {
+    let remainingBytes = isPaced ? STEP_BYTES : Infinity;
+    while (remainingBytes > 0 && result === undefined && waiting.length > 0) {
       const chunk = waiting.shift()!;
-      const piece = chunk.subarray(0, left);
+      const piece = chunk.subarray(0, remainingBytes);
       waitingBytes -= costOf(chunk);
-      if (piece.length < chunk.length) putBack(chunk.subarray(left));
-      left -= costOf(piece);
+      if (piece.length < chunk.length) putBack(chunk.subarray(remainingBytes));
+      remainingBytes -= costOf(piece);
       result = reader.add(piece);
     }
     return result;

@@ -2,7 +2,7 @@ import type { Client, QueryResultRow } from 'pg';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ActiveTrees, Growth, TileStore } from '../../../shared/transparency/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
-import { transaction } from '../connection.ts';
+import { runInTransaction } from '../connection.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { PROVER_LOCK } from '../leases/locks.ts';
 import { awaitLeaseSession, type LeaseSession } from '../leases/leaseSession.ts';
@@ -68,7 +68,7 @@ function treeOf(session: LeaseSession, origin: string): TileStore {
     ...tileReaderOver(first, origin),
     grow: (growth) =>
       withDatabaseErrors(() =>
-        session.run((client) => transaction(client, () => write(client, origin, growth))),
+        session.run((client) => runInTransaction(client, () => write(client, origin, growth))),
       ),
     async firstUnknownBundle(bundles) {
       const row = await first<{ bundle: number | null }>(UNKNOWN, [origin, bundles]);

@@ -57,9 +57,9 @@ async function listKeys(readModels: ReadModels, accountId: string): Promise<ApiK
   for (let more = true; more;) {
     const after = rows.at(-1)?.key_id;
     const page = { ...PAGE, ...(after !== undefined && { after }) };
-    const found = await readModels.listApiKeys(accountId, page);
-    rows.push(...found.rows);
-    ({ more } = found);
+    const keyPage = await readModels.listApiKeys(accountId, page);
+    rows.push(...keyPage.rows);
+    ({ more } = keyPage);
   }
   return rows;
 }

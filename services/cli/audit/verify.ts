@@ -59,20 +59,20 @@ async function compareWithHeads(
   const { operator, progress, signal } = context;
   const { at } = origin;
   const other = await compareFirstEvent(context, origin.log_id);
-  const found = await compareHeads({
+  const comparison = await compareHeads({
     store: operator.store,
     heads: heads(),
     signal,
     onProgress: (count) => progress.update(() => `${count} of ${origin.streams} heads compared`),
   });
-  const { compared, lost, first } = found;
+  const { compared, lost, first } = comparison;
   const complete = !signal.aborted;
   progress.end(
     complete
       ? `${compared} heads compared`
       : `Interrupted after ${compared} heads. ${continueHint}`,
   );
-  const data = { ...found, at, complete, of_another_log: other.length > 0 };
+  const data = { ...comparison, at, complete, of_another_log: other.length > 0 };
   if (first) {
     const all = lost.deleted + lost.cut + lost.rewritten;
     const count = `${all} of ${compared} streams do not fit the heads of ${at}: ${lost.deleted} deleted, ${lost.cut} cut, ${lost.rewritten} rewritten.`;
@@ -295,9 +295,9 @@ export async function verifyEverything(
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePositionInLog(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
-  const found = await operator.compareWithOutside(signal);
+  const comparison = await operator.compareWithOutside(signal);
   const tree = await openComparedTree(context, options);
-  const outside = { ...found, refusal: found.refusal ?? tree?.missing };
+  const outside = { ...comparison, refusal: comparison.refusal ?? tree?.missing };
   const verified = await verifyAll(context, options, tree);
   const { misfit = null, fault = null, complete, events } = verified;
   const position = continuePosition(tree, verified) ?? null;

@@ -226,8 +226,8 @@ const proverHealthPart = (
 ) => ({
   async health(): Promise<{ transparency_log: TransparencyLogHealth }> {
     const [trouble, doubt] = [leaves.trouble(), check.doubt()];
-    const found = { ...(trouble && { trouble }), ...(await health()) };
-    return { transparency_log: { ...found, ...(doubt && { doubt }) } };
+    const report = { ...(trouble && { trouble }), ...(await health()) };
+    return { transparency_log: { ...report, ...(doubt && { doubt }) } };
   },
 });
 
@@ -252,10 +252,10 @@ export async function openThreadProver(
   const outside = openOutside(config, witnesses);
   const check = createTreeCheck(async (signal) => {
     const isKeyThere = existsSync(signing.keyFile);
-    const found = await compareTree(log, trees, outside, signal);
+    const comparison = await compareTree(log, trees, outside, signal);
     // A log that only has accounts was written by operator commands or a first start, and not signed.
     const isKnown = signing.createsKey && (isKeyThere || (await hasServed(log, signal)));
-    return { ...found, isNew: found.isNew && isKnown };
+    return { ...comparison, isNew: comparison.isNew && isKnown };
   }, logger);
   const tiles = openOwnTree(log, trees);
   const leaves = createLeafComparison(log, tiles);
@@ -309,9 +309,9 @@ export async function openReplicaTreeCheck(
 ): Promise<TreeCheck> {
   const outside = openOutside(config, await readConfiguredWitnesses(config));
   return createTreeCheck(async (signal) => {
-    const found = await compareTree(log, trees, outside, signal);
+    const comparison = await compareTree(log, trees, outside, signal);
     // The key file is the operator's, and says nothing of whether the log was signed.
-    return { ...found, isNew: false };
+    return { ...comparison, isNew: false };
   }, logger);
 }
 

@@ -121,12 +121,12 @@ interface RetentionSweepOptions extends ClockJudge, Pick<RetentionOptions, 'paus
 
 /** Calls a function of a time once for each hour, with its beginning. */
 function memoizeByHour<Result>(find: (time: number) => Promise<Result>) {
-  const found = new Map<number, Promise<Result>>();
+  const lookups = new Map<number, Promise<Result>>();
   return (time: number): Promise<Result> => {
     const hour = Math.floor(time / HOUR_MS) * HOUR_MS;
-    const known = found.get(hour) ?? find(hour);
-    found.set(hour, known);
-    return known;
+    const lookup = lookups.get(hour) ?? find(hour);
+    lookups.set(hour, lookup);
+    return lookup;
   };
 }
 

@@ -55,10 +55,10 @@ function isOfAnotherTree(
     checkpoint === undefined ||
     checkpoint.log_id === root ||
     declarations.some(({ id }) => id === checkpoint.log_id);
-  const known = [...earlierIds, treeId];
+  const treeIds = [...earlierIds, treeId];
   return (
     !isKnownLog ||
-    events.some((event) => isTreeReplacement(event, root) && !known.includes(event.id))
+    events.some((event) => isTreeReplacement(event, root) && !treeIds.includes(event.id))
   );
 }
 

@@ -126,19 +126,19 @@ export async function publishMissing(
   const identity = await readLogIdentity(log);
   const restored = identity && logIdAt(identity);
   const lastEvent = lastPosition === undefined ? undefined : await log.eventAt(lastPosition);
-  let reached = identity && lastEvent && createCheckpoint(identity, lastEvent);
+  let lastCheckpoint = identity && lastEvent && createCheckpoint(identity, lastEvent);
   let published = 0;
-  await followToEnd(options, reached ?? startAfter, async ({ events, checkpoint }) => {
+  await followToEnd(options, lastCheckpoint ?? startAfter, async ({ events, checkpoint }) => {
     const missing = await toPublicBatch(events);
     const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
     if (marked.length > 0) await publication.publish(marked, oldCheckpoint);
     published += marked.length;
-    reached = checkpoint ?? reached;
+    lastCheckpoint = checkpoint ?? lastCheckpoint;
   });
-  if (reached) await publication.publish([], reached);
+  if (lastCheckpoint) await publication.publish([], lastCheckpoint);
   logger.info(
-    { published, after: lastPosition, log_id: restored, position: reached?.position },
+    { published, after: lastPosition, log_id: restored, position: lastCheckpoint?.position },
     'The log was restored: the events that Kafka lacked are published',
   );
-  return reached;
+  return lastCheckpoint;
 }

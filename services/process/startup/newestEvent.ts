@@ -24,14 +24,14 @@ export function newestEventPart({ checkpoint, logger, ...source }: NewestEvent):
   let waitsFor: string | undefined;
 
   async function examine(): Promise<void> {
-    const known = await checkpoint();
-    for (const position of new Set([known?.position, await store.head()])) {
+    const latest = await checkpoint();
+    for (const position of new Set([latest?.position, await store.head()])) {
       const event = position === undefined ? undefined : await store.eventAt(position);
       if (!event) continue;
       const { stream, revision } = event;
       // Other applications may write to the same log.
-      if (position !== known?.position && !belongsIn(stream, event.type)) continue;
-      if (known && isChangedEvent(event, known)) {
+      if (position !== latest?.position && !belongsIn(stream, event.type)) continue;
+      if (latest && isChangedEvent(event, latest)) {
         const reason = `the event at revision ${revision} is not the one that was recorded: the read models know another hash of it`;
         await reportDamage(source, stream, { reason, revision });
         continue;

@@ -54,10 +54,10 @@ export function createTreeCheck(
     const pauses = createBackoff(PAUSES);
     let logged: string | undefined;
     for (;;) {
-      const found = await retryUntilStoreAvailable(() => compare(signal), logger, signal);
-      ({ refusal } = found);
+      const comparison = await retryUntilStoreAvailable(() => compare(signal), logger, signal);
+      ({ refusal } = comparison);
       if (refusal === undefined) {
-        logFindings(found);
+        logFindings(comparison);
         return passed.resolve();
       }
       if (refusal !== logged) logger.error({}, `the start waits: ${refusal}`);

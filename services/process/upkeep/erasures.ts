@@ -66,9 +66,9 @@ export function restoredKeysPart(
   let isLogged = false;
 
   function logReason(): void {
-    const found = reason();
-    if (found !== undefined && !isLogged) logger.error(found);
-    isLogged = found !== undefined;
+    const currentReason = reason();
+    if (currentReason !== undefined && !isLogged) logger.error(currentReason);
+    isLogged = currentReason !== undefined;
   }
   async function poll(): Promise<void> {
     await step();
@@ -80,8 +80,8 @@ export function restoredKeysPart(
       logReason();
     },
     async health() {
-      const found = reason();
-      return found === undefined ? {} : { text_keys: { reason: found } };
+      const currentReason = reason();
+      return currentReason === undefined ? {} : { text_keys: { reason: currentReason } };
     },
     upkeep: () => startPolling(poll),
   };

@@ -95,9 +95,9 @@ export function retentionPart({
   async function pause(signal: AbortSignal): Promise<void> {
     const { firstMs, nextMs } = pauses;
     for (const until = performance.now() + nextMs; !signal.aborted;) {
-      const left = until - performance.now();
-      if (left <= 0) return;
-      await sleepUntilAborted(Math.min(firstMs, left), { signal, ref: false });
+      const remainingMs = until - performance.now();
+      if (remainingMs <= 0) return;
+      await sleepUntilAborted(Math.min(firstMs, remainingMs), { signal, ref: false });
       if (!signal.aborted && (await isConfirmed?.().catch(() => false))) return;
     }
   }

@@ -83,13 +83,13 @@ function exceeds(all: readonly Counts[], percent: number): boolean {
   );
 }
 
-function reasonOf(asked: readonly Counted<AccountToSweep>[]): string {
-  const [one, ...others] = asked.map(({ account }) => account.account.account_id);
+function reasonOf(unconfirmed: readonly Counted<AccountToSweep>[]): string {
+  const [one, ...others] = unconfirmed.map(({ account }) => account.account.account_id);
   const [whose, which] =
     others.length === 0
       ? [one, one]
-      : [`${asked.length} accounts, such as ${one},`, '<account>|all'];
-  return `${sum(asked, 'unconfirmed')} of the ${sum(asked, 'sessions')} sessions of ${whose} are past their maximum at once, and retention erases nothing of them until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm ${which} --reason <text>.`;
+      : [`${unconfirmed.length} accounts, such as ${one},`, '<account>|all'];
+  return `${sum(unconfirmed, 'unconfirmed')} of the ${sum(unconfirmed, 'sessions')} sessions of ${whose} are past their maximum at once, and retention erases nothing of them until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm ${which} --reason <text>.`;
 }
 
 /**
@@ -131,17 +131,17 @@ export async function askFirst<Account extends AccountToSweep>(
   const areMany = exceeds(others, percent);
   const isAsked = (one: Counted<Account>): boolean =>
     large.has(one) || (areMany && one.unconfirmed > 0);
-  const asked = counted.filter(isAsked);
+  const unconfirmed = counted.filter(isAsked);
   const leftAlone = new Set(
     counted.filter((one) => isAsked(one) || one.due === 0).map(({ account }) => account),
   );
   return {
     begun: accounts.filter((account) => !leftAlone.has(account)),
-    due: sum(asked, 'due'),
-    ...(asked.length > 0 && {
-      reason: reasonOf(asked),
+    due: sum(unconfirmed, 'due'),
+    ...(unconfirmed.length > 0 && {
+      reason: reasonOf(unconfirmed),
       async isConfirmed() {
-        for (const { account, confirmed } of asked.slice(0, MAX_LOOKED_UP))
+        for (const { account, confirmed } of unconfirmed.slice(0, MAX_LOOKED_UP))
           if ((await confirmedBefore(account.account.account_id)) > confirmed) return true;
         return false;
       },

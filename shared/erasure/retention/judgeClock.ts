@@ -91,8 +91,8 @@ export function createClockJudge(clocks: Clocks): ClockJudge {
       proven.isKept === (kept !== undefined) &&
       proven.confirmations === (kept?.confirmations ?? 0);
     const own = isComparable ? passed! : -Infinity;
-    const known = kept ? Math.max(kept.time, own) : (passed ?? believedAtFirst(at));
-    const time = Math.max(known, others);
+    const earliest = kept ? Math.max(kept.time, own) : (passed ?? believedAtFirst(at));
+    const time = Math.max(earliest, others);
     if (!isTime(time)) return undefined;
     const confirmations = kept?.confirmations ?? 0;
     proven = { time, at, confirmations, isKept: kept !== undefined };

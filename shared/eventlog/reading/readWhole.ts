@@ -48,11 +48,11 @@ async function readNewest(
   const { events } = await readUntilComplete(source, stream, {
     async read() {
       // Before the read: an event that is appended meanwhile is not missing.
-      const known = store.leaves?.newestKnown(stream) ?? -1;
-      const found = await readStored(source, stream, options);
-      const end = { known, newest: found[0]?.revision ?? -1 };
+      const newestKnown = store.leaves?.newestKnown(stream) ?? -1;
+      const events = await readStored(source, stream, options);
+      const end = { known: newestKnown, newest: events[0]?.revision ?? -1 };
       const missing = await store.leaves?.findMissing(stream, end);
-      return { events: found, missing };
+      return { events: events, missing };
     },
     findFlaw: ({ missing }) => missing,
   });
@@ -136,13 +136,13 @@ async function decodeOrReport(
   areOwn = false,
 ): Promise<DecodedEvent[]> {
   if (isFlaw(checkedEvents)) throw await reportDamage(source, stream, checkedEvents);
-  const known = await decodeInSlices(source, stream, checkedEvents);
+  const decoded = await decodeInSlices(source, stream, checkedEvents);
   if (!areOwn) {
     await requireLeaves(source, stream, checkedEvents);
-    await requireLegacy(source, stream, known);
+    await requireLegacy(source, stream, decoded);
   }
-  await requireErasure(source, stream, known);
-  return known;
+  await requireErasure(source, stream, decoded);
+  return decoded;
 }
 
 /** Requires that events fit their hashes and their leaves in the transparency log. */

@@ -177,8 +177,8 @@ export function selectEventsAfter(
 ): readonly StoredEvent[] | StreamFlaw | undefined {
   const events = oldestFirst(page);
   const knownIndex = events.findIndex((event) => event.id === id && event.revision === revision);
-  const known = events[knownIndex];
-  if (!known || recordedHash(known) !== hash || hasBrokenLink(events)) return undefined;
+  const knownEvent = events[knownIndex];
+  if (!knownEvent || recordedHash(knownEvent) !== hash || hasBrokenLink(events)) return undefined;
   const flaw = findRevisionFlaw(page);
   if (flaw) return flaw;
   const foreignEvent = events

@@ -105,8 +105,8 @@ export function createMemoryLedger(
       if (available <= 0) return undefined;
       setLoan(all.bytes - own.all + available);
       const permit = attempt();
-      const left = cache.bytes - lentBytes();
-      if (permit) cache.evictTo(left);
+      const remaining = cache.bytes - lentBytes();
+      if (permit) cache.evictTo(remaining);
       return permit;
     }
     const name = `memory_${inSnakeCase(purpose)}`;

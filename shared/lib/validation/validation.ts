@@ -108,7 +108,7 @@ const READ: Readonly<Record<string, (text: string) => unknown>> = {
  * for. A number is decimal digits only, a boolean `true` or `false`; other text is unchanged and
  * fails validation. A single text is accepted for a list.
  */
-export function fromText(
+export function convertText(
   { properties }: TObject,
   texts: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {

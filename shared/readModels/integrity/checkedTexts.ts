@@ -75,9 +75,9 @@ const checked =
     checkFound: (found: Found) => Promise<void>,
   ) =>
   async (...args: Arguments): Promise<Found> => {
-    const found = await query(...args);
-    await checkFound(found);
-    return found;
+    const result = await query(...args);
+    await checkFound(result);
+    return result;
   };
 
 /**

@@ -249,8 +249,8 @@ async function comparePage(
     boundary === undefined || compareKeys(keyOf(table, row), boundary) <= 0;
   const compared = found.filter(within);
   differences.push(...differencesOf(table, expected.rows.filter(within), compared));
-  const known = new Set(differences.map(({ key }) => key));
-  differences.push(...misfits.filter(({ key }) => !known.has(key)));
+  const knownKeys = new Set(differences.map(({ key }) => key));
+  differences.push(...misfits.filter(({ key }) => !knownKeys.has(key)));
   return {
     ...state,
     table: boundary ? table : TABLES_IN_ORDER[TABLES_IN_ORDER.indexOf(table) + 1],

@@ -228,8 +228,8 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   async function endOfTree(): Promise<boolean> {
     await refresh();
     const last = signed?.last;
-    const found = last && (await log.eventAt(last.position));
-    if (last && found?.id !== last.event_id) throw otherEnd(last, found);
+    const stored = last && (await log.eventAt(last.position));
+    if (last && stored?.id !== last.event_id) throw otherEnd(last, stored);
     return last !== undefined;
   }
 

@@ -74,7 +74,7 @@ async function readAfter(
   after: Position | undefined,
   { count, until = '' }: { count: number; until: string | undefined },
 ): Promise<Place[]> {
-  const found: Place[] = [];
+  const places: Place[] = [];
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), BATCH_MS).unref();
   const { signal } = late;
@@ -83,9 +83,9 @@ async function readAfter(
     for await (const { events, caughtUp } of log.subscribe({ after, batchSize, signal })) {
       timer.refresh();
       for (const event of events)
-        found.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
-      const isThere = found.length >= count && found.at(-1)!.position >= until;
-      if (caughtUp || isThere || found.length >= MAX_EVENTS) return found;
+        places.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
+      const isThere = places.length >= count && places.at(-1)!.position >= until;
+      if (caughtUp || isThere || places.length >= MAX_EVENTS) return places;
     }
   } finally {
     clearTimeout(timer);
@@ -160,8 +160,8 @@ export function createEndFinder(
       else if (hash !== '') leaves.set(hash, index);
     }
     return async (hash) => {
-      const found = leaves.get(hash);
-      if (found !== undefined) return found;
+      const leaf = leaves.get(hash);
+      if (leaf !== undefined) return leaf;
       for (const index of withoutEntry) if (await isSigned(head, index, hash)) return index;
       return -1;
     };

@@ -10,7 +10,7 @@ import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { createByteCollector } from '../../../../shared/lib/memory/byteCollector.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
-import { invalidRequest } from '../errors/validation.ts';
+import { invalidRequestError } from '../errors/validation.ts';
 import { waitForTurn } from './pacing.ts';
 import { countHeaders } from '../requestHeaders.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
@@ -104,7 +104,7 @@ function requireKept(text: string): void {
     string: 'must be well-formed Unicode text',
     number: `must be a number between -${Number.MAX_VALUE} and ${Number.MAX_VALUE}`,
   }[kind];
-  throw invalidRequest('body', [{ path, message }]);
+  throw invalidRequestError('body', [{ path, message }]);
 }
 
 function decode(bytes: Buffer): string {

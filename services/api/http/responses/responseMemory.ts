@@ -138,8 +138,8 @@ export function createResponseMemory(
       if (isTurnlogError(error)) return undefined;
       throw error;
     } finally {
-      const left = waitingBytes.get(account_id)! - bytes;
-      if (left > 0) waitingBytes.set(account_id, left);
+      const remainingBytes = waitingBytes.get(account_id)! - bytes;
+      if (remainingBytes > 0) waitingBytes.set(account_id, remainingBytes);
       else waitingBytes.delete(account_id);
     }
   }
