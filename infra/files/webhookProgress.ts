@@ -13,7 +13,7 @@ import { isAbsent, writeFileAtomically } from './atomicWrite.ts';
 const withStoreErrors = <Result>(work: () => Promise<Result>): Promise<Result> =>
   work().catch((error: unknown) => {
     throw storeUnavailableError(
-      `The file of how far webhooks are can't be read or written: ${(error as Error).message}.`,
+      `The file of webhook progress can't be read or written: ${(error as Error).message}.`,
       error,
     );
   });

@@ -95,22 +95,15 @@ export async function connectMcp(
     isWanted: (list: ListSummary) => boolean,
     stop: AbortSignal,
   ): Promise<DescribedTools | undefined> {
-    const permit = await thread.listings
-      .acquire(
-        { account_id: server.name, bytes: 0 },
-        { waitMs: LIMITS.mcp.refreshMs, signal: stop },
-      )
+    using _permit = await thread.listings
+      .acquire({ account_id: server.name }, { waitMs: LIMITS.mcp.refreshMs, signal: stop })
       .catch((error: unknown) => {
         if (!isTurnlogError(error)) throw error;
         throw new McpFailure({ kind: 'timeout', reason: 'other servers list slowly', quote: '' });
       });
-    try {
-      const list = (await request({ op: 'list' }, stop)) as ListSummary;
-      const ending = { op: 'endList', load: isWanted(list) } as const;
-      return (await request(ending, stop)) as DescribedTools | undefined;
-    } finally {
-      permit.release();
-    }
+    const list = (await request({ op: 'list' }, stop)) as ListSummary;
+    const ending = { op: 'endList', load: isWanted(list) } as const;
+    return (await request(ending, stop)) as DescribedTools | undefined;
   }
 
   async function close(): Promise<void> {

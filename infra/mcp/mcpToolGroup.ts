@@ -65,17 +65,10 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
     { tool, args }: { tool: string; args: string },
     { account_id, signal }: Calling,
   ): Promise<ToolResult> {
-    const permit = await semaphore.acquire(
-      { account_id, bytes: 0 },
-      { waitMs: callWaitMs, signal },
-    );
-    try {
-      const { invalidItems, ...result } = await connection.callTool(tool, args, signal);
-      supervised.noteAnswer(tool, invalidItems);
-      return result;
-    } finally {
-      permit.release();
-    }
+    using _permit = await semaphore.acquire({ account_id }, { waitMs: callWaitMs, signal });
+    const { invalidItems, ...result } = await connection.callTool(tool, args, signal);
+    supervised.noteAnswer(tool, invalidItems);
+    return result;
   }
 
   /** The problem of arguments, and of their JSON; undefined where they are valid. */

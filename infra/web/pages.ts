@@ -45,7 +45,7 @@ export function createPageReader(
   options: Pick<GuardOptions, 'allowPrivate'> & Partial<GuardOptions>,
 ): ReadPage {
   const fetchPage = createGuardedFetch({ redirects, bytes: pageBytes, ms: pageMs, ...options });
-  const line = createFairSemaphore(
+  const semaphore = createFairSemaphore(
     'web_pages',
     { permits: pages, bytes: Infinity },
     { permits: pagesOfAccount, bytes: Infinity },
@@ -57,35 +57,30 @@ export function createPageReader(
   });
 
   return async (url, { account_id, signal }) => {
-    const request = { account_id, bytes: 0 };
-    const place = await line.acquire(request, { waitMs: pageWaitMs, signal });
+    using _permit = await semaphore.acquire({ account_id }, { waitMs: pageWaitMs, signal });
+    const headers = {
+      accept: 'text/html, text/*, application/json;q=0.9',
+      'user-agent': 'turnlog',
+    };
+    const answer = await fetchPage({ url, method: 'GET', headers }, signal);
+    if (answer.status < 200 || answer.status > 299)
+      throw webFailedError(`answers with status ${answer.status}`);
+    const type = typeOf(answer);
+    const isHtml = HTML.has(type);
+    if (!isHtml && !PLAIN.test(type))
+      throw webFailedError('answers with something that is no text');
+    const text = decode(answer, isHtml);
+    const note = noteOn(url, answer);
+    if (!isHtml) return note + text;
+    const thread = await threads.acquire(account_id, { waitMs: pageWaitMs, signal });
+    const began = performance.now();
+    let cpuMs: number | undefined;
     try {
-      const headers = {
-        accept: 'text/html, text/*, application/json;q=0.9',
-        'user-agent': 'turnlog',
-      };
-      const answer = await fetchPage({ url, method: 'GET', headers }, signal);
-      if (answer.status < 200 || answer.status > 299)
-        throw webFailedError(`answers with status ${answer.status}`);
-      const type = typeOf(answer);
-      const isHtml = HTML.has(type);
-      if (!isHtml && !PLAIN.test(type))
-        throw webFailedError('answers with something that is no text');
-      const text = decode(answer, isHtml);
-      const note = noteOn(url, answer);
-      if (!isHtml) return note + text;
-      const thread = await threads.acquire(account_id, { waitMs: pageWaitMs, signal });
-      const began = performance.now();
-      let cpuMs: number | undefined;
-      try {
-        const converted = await textOfHtml({ text, url: answer.url }, signal);
-        cpuMs = converted.cpuMs;
-        return note + converted.answer;
-      } finally {
-        thread.release(cpuMs ?? performance.now() - began);
-      }
+      const converted = await textOfHtml({ text, url: answer.url }, signal);
+      cpuMs = converted.cpuMs;
+      return note + converted.answer;
     } finally {
-      place.release();
+      thread.release(cpuMs ?? performance.now() - began);
     }
   };
 }

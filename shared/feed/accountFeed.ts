@@ -73,15 +73,9 @@ function createCatchUp(reading: Reading): CatchUp {
     bytes: Infinity,
   });
   return async (account_id, position, signal) => {
-    const permit = await semaphore.acquire(
-      { account_id, bytes: 0 },
-      { waitMs: LIMITS.feed.catchUpWaitMs, signal },
-    );
-    try {
-      return await readOn(reading, account_id, position, signal);
-    } finally {
-      permit.release();
-    }
+    const bounds = { waitMs: LIMITS.feed.catchUpWaitMs, signal };
+    using _permit = await semaphore.acquire({ account_id }, bounds);
+    return await readOn(reading, account_id, position, signal);
   };
 }
 

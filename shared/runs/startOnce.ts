@@ -164,20 +164,6 @@ async function waitForResult(
   return answer;
 }
 
-/** Waits with a permit of `turnWaits`. */
-async function withWaitPermit<Result>(
-  { runState }: RunSlice<never, 'turnWaits'>,
-  account_id: string,
-  wait: () => Promise<Result>,
-): Promise<Result> {
-  const permit = runState.turnWaits.acquire({ account_id, bytes: 0 });
-  try {
-    return await wait();
-  } finally {
-    permit.release();
-  }
-}
-
 function joinTurn(context: JoinContext, account_id: string, started: RequestTurn): StartedRun {
   const { session_id, turn, position } = started;
   const joined = { account_id, turn: started };
@@ -186,8 +172,10 @@ function joinTurn(context: JoinContext, account_id: string, started: RequestTurn
     session_id,
     turn,
     position,
-    resultWithin: (waitMs) =>
-      withWaitPermit(context, account_id, () => waitForResult(context, joined, waitMs)),
+    async resultWithin(waitMs) {
+      using _permit = context.runState.turnWaits.acquire({ account_id });
+      return await waitForResult(context, joined, waitMs);
+    },
     get result() {
       context.onIdempotentReplay?.();
       if (!result) {
@@ -209,14 +197,14 @@ export async function startOnce(
   { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
   start: () => Promise<StartedRun>,
 ): Promise<StartedRun> {
-  const { startingTurns } = context.runState;
+  const { startingTurns, turnWaits } = context.runState;
   const until = performance.now() + context.limits.waitMs;
   for (let { isFirstAttempt } = claim; ; isFirstAttempt = false) {
     const startingTurn = startingTurns.get(claim.request_id);
     if (startingTurn) {
-      const wait = (): Promise<boolean> => resolvesWithin(startingTurn, until - performance.now());
-      if (!(await withWaitPermit(context, account_id, wait))) throw idempotencyInProgressError();
-      continue;
+      using _permit = turnWaits.acquire({ account_id });
+      if (await resolvesWithin(startingTurn, until - performance.now())) continue;
+      throw idempotencyInProgressError();
     }
     const earlier = isFirstAttempt
       ? undefined

@@ -47,7 +47,7 @@ export async function testWebhook(
   const { clock, webhooks, eventSource: source, stopping: signal } = context;
   const row = await requireOwnWebhook(context, account_id, webhookId);
   await limitTests(context, account_id);
-  const permit = webhooks.tests.permits.acquire({ account_id, bytes: 0 });
+  using _permit = webhooks.tests.permits.acquire({ account_id });
   try {
     const id = claim?.reserved.id ?? context.ids.uuid();
     const body = JSON.stringify({
@@ -67,7 +67,5 @@ export async function testWebhook(
   } catch (error) {
     // The attempt was cut off, and its outcome is not known.
     throw signal.aborted && error === signal.reason ? shutdownError(error) : error;
-  } finally {
-    permit.release();
   }
 }

@@ -40,12 +40,8 @@ export function limitLookups(
   // The wait is short, and is not cut off when the process stops.
   const { signal } = new AbortController();
   return async (url, account_id) => {
-    const permit = await semaphore.acquire({ account_id, bytes: 0 }, { waitMs, signal });
-    try {
-      return await find(url);
-    } finally {
-      permit.release();
-    }
+    using _permit = await semaphore.acquire({ account_id }, { waitMs, signal });
+    return await find(url);
   };
 }
 

@@ -61,7 +61,7 @@ export async function sendExport(
 ): Promise<void> {
   const { api, actor, ctx, setHeaders } = request;
   const { account_id } = actor;
-  const permit = api.openStreams.acquire({ account_id, bytes: 0 });
+  const permit = api.openStreams.acquire({ account_id });
   const disconnected = new AbortController();
   const cleanups: (() => unknown)[] = [
     permit.release,

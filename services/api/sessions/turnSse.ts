@@ -165,5 +165,5 @@ export function acquireStream(
   account_id: string,
   ctx: Context,
 ): void {
-  onResponseClosed(ctx.res, openStreams.acquire({ account_id, bytes: 0 }).release);
+  onResponseClosed(ctx.res, openStreams.acquire({ account_id }).release);
 }

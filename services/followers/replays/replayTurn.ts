@@ -86,7 +86,7 @@ async function acquireAll(
   semaphores: readonly FairSemaphore[],
   { account_id, signal }: { account_id: string; signal: AbortSignal },
 ): Promise<() => void> {
-  const request = { account_id, bytes: 0 };
+  const request = { account_id };
   let [awaited] = semaphores;
   for (;;) {
     using held = new DisposableStack();

@@ -74,7 +74,7 @@ async function deliverEvents(
 
   async function begin(message: Message, { key, cursor, time, retain }: Place): Promise<void> {
     while (isFull()) await Promise.race(lastOfKey.values());
-    const size = { account_id: row.account_id, bytes: 0 };
+    const size = { account_id: row.account_id };
     const permit = await delivery.semaphore.acquire(size, { waitMs: WAIT_MS, signal });
     const releaseMemory = retain?.();
     const onDelivered = sequence.begin(cursor, { id: message.id, time });

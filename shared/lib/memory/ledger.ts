@@ -12,6 +12,7 @@ export type MemoryPurpose = keyof typeof LIMITS.heap;
 
 /** A request for memory of an account. */
 export interface MemoryRequest extends PermitRequest {
+  bytes: number;
   purpose: MemoryPurpose;
 }
 

@@ -163,9 +163,11 @@ export function createResponseMemory(
       const free = isSmall ? memory.forceReserve(request) : memory.tryReserve(request);
       const permit = free ?? (await waitFor(request, response, deadline));
       let isHeld = false;
+      const release = (): void => void (isHeld || permit.release());
       return {
         ...permit,
-        release: () => void (isHeld || permit.release()),
+        release,
+        [Symbol.dispose]: release,
         async holdUntilSent(bytes) {
           isHeld = true;
           if (permit.resize(bytes)) return held.add(account_id, { response, permit, bytes });
