@@ -26,8 +26,8 @@ async function compareInAttempt(
   async function begin(): Promise<AsyncDisposable> {
     signal.throwIfAborted();
     await using resources = new AsyncDisposableStack();
-    resources.defer(await acquireForAttempt(replaying, counted, [], signal));
-    resources.defer(await noteAttempt(replaying, counted, signal));
+    resources.use(await acquireForAttempt(replaying, counted, [], signal));
+    resources.use(await noteAttempt(replaying, counted, signal));
     return resources.move();
   }
 
