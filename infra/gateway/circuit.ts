@@ -63,7 +63,7 @@ export function createCircuit(
   let rejectsUntil = 0;
   let isReported = false;
 
-  const untilTest = (own: AccountFailures | undefined): number =>
+  const testableAt = (own: AccountFailures | undefined): number =>
     Math.max(openUntil ?? 0, own?.openUntil ?? 0);
 
   const isOpen = (): boolean => inARow >= failures && (testing.size > 0 || now() < rejectsUntil);
@@ -111,12 +111,12 @@ export function createCircuit(
       const isTest = openUntil !== undefined || failure?.openUntil !== undefined;
       if (isTest) {
         const isFull = openUntil !== undefined && testing.size >= ACCOUNTS;
-        if (isFull || testing.has(accountId) || now() < untilTest(failure)) return undefined;
+        if (isFull || testing.has(accountId) || now() < testableAt(failure)) return undefined;
         testing.add(accountId);
       }
       return (outcome) => settle(accountId, outcome, isTest);
     },
-    testableInMs: (accountId) => Math.max(0, untilTest(failing.get(accountId)) - now()),
+    testableInMs: (accountId) => Math.max(0, testableAt(failing.get(accountId)) - now()),
     isOpen,
   };
 }

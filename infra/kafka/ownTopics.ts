@@ -96,7 +96,7 @@ export function createOwnTopics(
   }
 
   /** Brokers know a new topic only some time after its creation. */
-  const untilCreated = (): Promise<ReadonlyMap<string, Topic>> =>
+  const waitUntilCreated = (): Promise<ReadonlyMap<string, Topic>> =>
     retry(
       async () => {
         const topics = await describeAll();
@@ -170,7 +170,7 @@ export function createOwnTopics(
       );
       if (configs.length > 0)
         await kafkaCall(() => withAdmin(kafka, (admin) => createTopics(admin, configs)));
-      const topics = configs.length > 0 ? await untilCreated() : existing;
+      const topics = configs.length > 0 ? await waitUntilCreated() : existing;
       for (const name of published) warnOfRetention(name, topics.get(name)!);
       checkedAt = performance.now();
       return topics;

@@ -1,7 +1,10 @@
 import { resolve } from 'node:path';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
 import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
-import { eraseWithReplays, readDependentsAt } from '../../../shared/erasure/eraseWithReplays.ts';
+import {
+  eraseWithReplays,
+  createDependentReader,
+} from '../../../shared/erasure/eraseWithReplays.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import {
   createClockJudge,
@@ -177,7 +180,7 @@ export function retentionSweepPart(
           const erasing = {
             ...context,
             clock,
-            ...readDependentsAt(readModels, SHOWN_WITHIN_MS),
+            dependentsAt: createDependentReader(readModels, SHOWN_WITHIN_MS),
             recordedBefore: findRecorded,
             onErased,
           };

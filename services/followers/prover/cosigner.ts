@@ -128,7 +128,7 @@ export function startCosigner(options: CosignerOptions): Cosigner {
     isShort({ lines }) &&
     all.some(({ name, trouble }) => trouble === undefined && !lines.has(name));
 
-  async function untilCosigned(target: CosignedCheckpoint): Promise<void> {
+  async function waitUntilCosigned(target: CosignedCheckpoint): Promise<void> {
     const late = AbortSignal.any([closing.signal, AbortSignal.timeout(publishMs)]);
     const tooLate = new Promise((resolve) => late.addEventListener('abort', resolve));
     while (!late.aborted && isPending(target)) await Promise.race([nextChange.promise, tooLate]);
@@ -143,7 +143,7 @@ export function startCosigner(options: CosignerOptions): Cosigner {
       newest = target;
       lacksCosignatures = true;
       changed();
-      await untilCosigned(target);
+      await waitUntilCosigned(target);
       published = target;
       changed();
       await write(target);

@@ -1,4 +1,4 @@
-import { readDependentsAt } from '../../../shared/erasure/eraseWithReplays.ts';
+import { createDependentReader } from '../../../shared/erasure/eraseWithReplays.ts';
 import { createErasureFinisher } from '../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller, evictErased } from '../../../shared/erasure/evictErased.ts';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
@@ -109,7 +109,7 @@ export function unfinishedErasuresPart(
       await readModels.untilShown(position, visibilityWaitMs);
       return readModels;
     },
-    ...readDependentsAt(readModels, visibilityWaitMs),
+    dependentsAt: createDependentReader(readModels, visibilityWaitMs),
     onErased: (erased) => api && evictErased(api, erased),
   });
   let isFirstSweep = ownsLog;

@@ -24,7 +24,7 @@ interface AwaitTurnOptions<Response> {
 type WatchContext = Pick<RunState, 'turnWatch' | 'turnWaits'>;
 
 /** Resolves when the turn may have ended or the wait is over. */
-function untilTurnMayHaveEnded(
+function waitUntilTurnMayHaveEnded(
   { turnWatch }: WatchContext,
   turn: RunningTurn,
   { waitMs, signal }: Pick<AwaitTurnOptions<unknown>, 'waitMs' | 'signal'>,
@@ -55,7 +55,7 @@ export async function awaitTurn<Response>(
   using _permit = context.turnWaits.acquire({ account_id });
   while ('running' in state) {
     const remainingMs = Math.max(0, until - performance.now());
-    await untilTurnMayHaveEnded(context, state.running, { waitMs: remainingMs, signal });
+    await waitUntilTurnMayHaveEnded(context, state.running, { waitMs: remainingMs, signal });
     state = await respond(performance.now() < until && !signal.aborted);
     const delayMs = Math.min(REREAD_DELAY_MS, until - performance.now());
     if ('running' in state && delayMs > 0) await sleepUntilAborted(delayMs, { signal });

@@ -336,7 +336,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     );
 
   /** Resolves when the turn has ended in the log, or without an end after some seconds. */
-  async function untilEndRecorded({
+  async function waitUntilEndRecorded({
     session_id,
     turn,
     revision,
@@ -365,7 +365,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     },
     async onStopRequested(turn) {
       const run = findRun(turn);
-      await run?.onStop?.(untilEndRecorded(run));
+      await run?.onStop?.(waitUntilEndRecorded(run));
     },
   });
 
