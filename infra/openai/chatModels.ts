@@ -9,9 +9,9 @@ import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { lazyValidator } from '../../shared/lib/validation/validation.ts';
 import { requestCompletion } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
-import { Agent, buildConnector } from '../lib/dispatchers.ts';
-import { limitInformationalResponses } from '../lib/informationalResponses.ts';
-import { limitUncountedBytes } from '../lib/uncountedBytes.ts';
+import { Agent, buildConnector } from '../lib/http/dispatchers.ts';
+import { limitInformationalResponses } from '../lib/http/informationalResponses.ts';
+import { limitUncountedBytes } from '../lib/http/uncountedBytes.ts';
 import {
   openProvider,
   type AttemptLimits,

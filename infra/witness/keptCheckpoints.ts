@@ -6,7 +6,7 @@ import type {
   KeptCheckpoints,
 } from '../../shared/transparency/kept/compareTree.ts';
 import { readRegularFile } from '../lib/regularFile.ts';
-import { limitedFetch } from '../lib/limitedFetch.ts';
+import { limitedFetch } from '../lib/http/limitedFetch.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 
 const { files: MAX_FILES, fileBytes: MAX_BYTES, answerMs: ANSWER_MS } = LIMITS.keptCheckpoints;

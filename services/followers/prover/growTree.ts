@@ -21,7 +21,7 @@ import { startCosigner, type Cosigner } from './cosigner.ts';
 import { createIndexRepair, repairBundleIndex } from './repairBundleIndex.ts';
 import { openTree, treeRefusal, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
-import { requireUnsignedLeaves } from './unsignedLeaves.ts';
+import { requireTreeMatchesLog } from './requireTreeMatchesLog.ts';
 
 const BATCH_SIZE = 1_000;
 /** Leaves after which a checkpoint is due while more events arrive. */
@@ -209,7 +209,7 @@ export async function growTree(
     );
   const declaredAt = await declareTree(prover, tree, logTrees);
   await repairBundleIndex(prover, tree, logTrees.identity);
-  await requireUnsignedLeaves(prover, tree, logTrees.identity);
+  await requireTreeMatchesLog(prover, tree, logTrees.identity);
   const cosigner = startCosigner({
     ...prover.witnesses,
     tiles: tree.store,

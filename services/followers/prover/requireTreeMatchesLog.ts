@@ -77,7 +77,7 @@ async function requireLastEvent(
  * and an account that can write to the files can add some, which the next checkpoint would sign. Adds the
  * events of the log to the signed tree again, and compares the roots.
  */
-export async function requireUnsignedLeaves(
+export async function requireTreeMatchesLog(
   { log, signal }: Pick<Prover, 'log' | 'signal'>,
   tree: StoredTree,
   identity: LogIdentity,
