@@ -1,3 +1,4 @@
+import { createSerialQueue } from '../../../shared/lib/concurrency/serialQueue.ts';
 import type { Client } from 'pg';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
@@ -54,17 +55,11 @@ export function createFollower(databaseUrl: string) {
   const others = createOtherVersions();
   /** The number of positions received. */
   let notifications = 0;
-  let last: Promise<unknown> = Promise.resolve();
+  /** The queries on the connection, also while many notifications arrive. */
+  const queue = createSerialQueue();
 
-  /** Runs queries serially on the connection, also while many notifications arrive. */
-  function serially<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  }
-
-  const updateRow = (client: Client): Promise<void> => serially(() => readAndShow(client));
-  const refresh = (client: Client): Promise<void> => serially(() => others.refresh(client));
+  const updateRow = (client: Client): Promise<void> => queue.run(() => readAndShow(client));
+  const refresh = (client: Client): Promise<void> => queue.run(() => others.refresh(client));
 
   function receive(channel: string, payload: string, client: Client): void {
     if (channel === VERSIONS_CHANNEL) return void refresh(client).catch(() => undefined);
@@ -96,7 +91,7 @@ export function createFollower(databaseUrl: string) {
       await client.query(`LISTEN ${CHANNEL}; LISTEN ${VERSIONS_CHANNEL}`);
       await updateRow(client);
       // Processes of other releases must know this reader before it answers queries.
-      await serially(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
+      await queue.run(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
       onConnected();
       const stopped = AbortSignal.any([ended, closing.signal]);
       while (!stopped.aborted) {

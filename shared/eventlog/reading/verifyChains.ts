@@ -1,3 +1,4 @@
+import { createSerialQueue } from '../../lib/concurrency/serialQueue.ts';
 import { contentFault, createChainChecker } from './chainChecker.ts';
 import type {
   Checkpoint,
@@ -129,7 +130,7 @@ export async function verifyChains({
   }
 
   /** Streams go on from one batch to the next. */
-  let chained: Promise<unknown> = Promise.resolve();
+  const chaining = createSerialQueue();
 
   async function checkBatch(
     batch: readonly StoredEvent[],
@@ -142,9 +143,7 @@ export async function verifyChains({
     // This thread may fail first.
     elsewhere.catch(() => undefined);
     const linked = new Set<number>();
-    const here = chained.then(() => firstMisfit(batch, own, linked));
-    chained = here.catch(() => undefined);
-    let misfit = await here;
+    let misfit = await chaining.run(() => firstMisfit(batch, own, linked));
     const [treeFault, unlike] = await elsewhere;
     for (const at of unlike.map((index) => own + index)) {
       if (at > (misfit?.at ?? Infinity)) break;
