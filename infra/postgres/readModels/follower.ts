@@ -1,11 +1,9 @@
 import { createSerialQueue } from '../../../shared/lib/concurrency/serialQueue.ts';
 import type { Client } from 'pg';
-import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { isPositionFormat } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
-import { connectPostgres } from '../connection.ts';
+import { listenUntilAborted } from '../listener.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../leases/locks.ts';
 import { slotKey, ROW } from './generations.ts';
@@ -13,11 +11,6 @@ import { createOtherVersions } from './otherVersions.ts';
 import { channelOf, VERSION, VERSIONS_CHANNEL } from './schema.ts';
 
 const CHANNEL = channelOf(VERSION);
-
-const STATEMENT_MS = 2000;
-/** The interval of the queries that detect a dead connection, which would deliver no more notifications. */
-const HEARTBEAT_MS = 2000;
-const RETRY = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
 interface LiveRow {
   /** The live generation shows everything up to here; undefined before there is one. */
@@ -79,42 +72,20 @@ export function createFollower(databaseUrl: string) {
     else waiters.show(position);
   }
 
-  /** Follows on one connection until it breaks or the follower is closed. Throws pg's errors. */
-  async function follow(onConnected: () => void): Promise<void> {
-    const { client, ended, close } = await connectPostgres(databaseUrl, {
-      name: 'turnlog listener',
-      statementMs: STATEMENT_MS,
-    });
-    try {
+  const listening = listenUntilAborted(databaseUrl, {
+    name: 'turnlog listener',
+    async begin({ client }) {
       client.on('notification', ({ channel, payload = '' }) => receive(channel, payload, client));
       await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION.number)})`);
       await client.query(`LISTEN ${CHANNEL}; LISTEN ${VERSIONS_CHANNEL}`);
       await updateRow(client);
       // Processes of other releases must know this reader before it answers queries.
       await queue.run(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
-      onConnected();
-      const stopped = AbortSignal.any([ended, closing.signal]);
-      while (!stopped.aborted) {
-        await sleepUntilAborted(HEARTBEAT_MS, { signal: stopped, ref: false });
-        if (!stopped.aborted) await refresh(client);
-      }
-    } finally {
-      others.forget();
-      await close();
-    }
-  }
-
-  async function followUntilClosed(): Promise<void> {
-    const { signal } = closing;
-    const backoff = createBackoff(RETRY);
-    while (!signal.aborted) {
-      await follow(backoff.reset).catch(() => undefined);
-      if (signal.aborted) return;
-      await sleepUntilAborted(backoff.next(), { signal, ref: false });
-    }
-  }
-
-  const following = followUntilClosed();
+    },
+    beat: refresh,
+    onEnd: others.forget,
+    signal: closing.signal,
+  });
 
   return {
     logChanged: (): string | undefined => logChanged,
@@ -134,7 +105,7 @@ export function createFollower(databaseUrl: string) {
       closing.abort();
       waiters.close();
       others.forget();
-      await following;
+      await listening;
     },
   };
 }
