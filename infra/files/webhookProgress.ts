@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { permanentLeadership } from '../../shared/lib/concurrency/leaderTask.ts';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type {
@@ -82,7 +83,6 @@ export function openFileWebhookProgress(
       await withStoreErrors(() => writeFileAtomically({ path, bytes }));
       loading = Promise.resolve(entries);
     },
-    lost: new AbortController().signal,
-    close: async () => undefined,
+    ...permanentLeadership(),
   };
 }

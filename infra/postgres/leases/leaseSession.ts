@@ -136,7 +136,8 @@ async function tryAcquireLease(
 export const tryLeaseSession = (request: LeaseRequest): Promise<LeaseSession | undefined> =>
   withDatabaseErrors(() => tryAcquireLease(request, async () => false));
 
-interface StandbyRequest extends LeaseRequest {
+/** A wait for a lease, which ends with the signal. */
+export interface LeaseWait extends Pick<LeaseRequest, 'databaseUrl'> {
   signal: AbortSignal;
   /** Called for every failure. The next attempt follows after a pause. */
   onFailure: (error: unknown, retryInMs: number) => void;
@@ -150,7 +151,7 @@ export async function awaitLeaseSession({
   signal,
   onFailure,
   ...request
-}: StandbyRequest): Promise<LeaseSession | undefined> {
+}: LeaseWait & LeaseRequest): Promise<LeaseSession | undefined> {
   const pauses = createBackoff(PAUSES);
   while (!signal.aborted) {
     try {

@@ -1,3 +1,4 @@
+import { permanentLeadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { KeyObject } from 'node:crypto';
@@ -173,8 +174,7 @@ const runConfiguredProver = ({ signing, ...options }: ProverOptions): Promise<vo
 /** The trees of a data folder: its only process always leads. */
 const openExclusiveTrees = (folder: string) => async (): Promise<ActiveTrees> => ({
   ...openFileTileTrees(folder),
-  lost: new AbortController().signal,
-  close: async () => undefined,
+  ...permanentLeadership(),
 });
 
 /** A report of the prover in a thread. */
