@@ -17,7 +17,7 @@ import {
   readKeptTime,
   recordedBefore,
 } from '../../../shared/erasure/retention/retentionStreams.ts';
-import type { ConfirmationRule } from '../../../shared/erasure/retention/askFirst.ts';
+import type { ConfirmationRule } from '../../../shared/erasure/retention/selectAccounts.ts';
 import { sweepSessions } from '../../../shared/erasure/retention/sweepSessions.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
