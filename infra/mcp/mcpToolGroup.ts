@@ -48,7 +48,7 @@ const toolsUnknownError = (name: string): TurnlogError =>
 
 /**
  * The tools of an MCP server. The server is started or connected at once, and again after each loss.
- * Its tools are those of its last list. Calls fail while the server is away, and are never repeated.
+ * Its tools are those of its last list. Calls fail while the server is unavailable, and are never repeated.
  */
 export function createMcpGroup(server: McpServer, resources: McpResources): McpGroup {
   const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;

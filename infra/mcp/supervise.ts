@@ -17,7 +17,7 @@ interface Supervised {
   tools(): readonly ListedTool[] | undefined;
   /** Resolves with the first list of tools. */
   firstListed: Promise<void>;
-  /** Undefined while it is away. */
+  /** Undefined while it is unavailable. */
   connection(): McpConnection | undefined;
   health(): Pick<GroupHealth, 'state' | 'reason' | 'problems'>;
   /** Notes how many items of a tool's answer were not valid. */

@@ -36,7 +36,7 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger' | 'mem
   metrics: Metrics;
   /** The version of the package. */
   version: string;
-  /** True where the metrics have a port of their own. */
+  /** True where the metrics have their own port. */
   hasMetricsPort: boolean;
 }
 

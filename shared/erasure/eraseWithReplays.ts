@@ -80,7 +80,7 @@ async function eraseReplays(
       const stream = sessionStream(replay);
       if (!(await mayBeReplayOf(context, stream, { session_id, account_id }))) continue;
       await eraseReplays(context, readModels, { session_id: replay, account_id, ...why });
-      // The erasure has begun: it does not end for want of memory, or with its request.
+      // The erasure has begun: it does not end for lack of memory, or with its request.
       const replayContext = { ...context, goesAlong: true, reserveRead: undefined } as const;
       const erased = await eraseStream(replayContext, stream, why.grounds, why.actor);
       context.onErased?.(erased);

@@ -64,7 +64,7 @@ async function completeRun(
   try {
     return await finishTurn(context, run, inFlight);
   } catch (error) {
-    // The end of the turn may not be recorded: the client can look for it.
+    // The end of the turn may not be recorded: the client can read the turn.
     throw isTurnlogError(error) && !error.turn ? error.withTurn(turnOf(run)) : error;
   }
 }

@@ -138,7 +138,7 @@ function reserveHistory(permit: RunPermit, request: RunRequest, turns: readonly 
   if (!permit.grow(bytes)) throw new HistoryNeedsMemory(Math.min(2 * bytes, permit.largestPrompt));
 }
 
-/** The event that begins a turn, as far as quotas look at it. */
+/** The event that begins a turn, as far as quotas read it. */
 const TURN_START = { type: 'session.turn_started.v1', data: {} };
 const PAUSES = { firstMs: 5, longestMs: 250 };
 
@@ -196,7 +196,7 @@ export async function startTurn(
       );
       const before = { settings, loaded, available, signal };
       const isCompacted = await compactBeforeTurn(context, request, before, bounds);
-      // It has not been tried if it ended for want of memory.
+      // A compaction that ended for lack of memory does not count.
       compactionTried = true;
       if (isCompacted) return 'reload';
     }

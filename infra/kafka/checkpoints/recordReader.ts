@@ -157,7 +157,7 @@ export function createCheckpointRecordReader(
     try {
       const reading = await (current ??= start());
       await work(reading);
-      // A copy: the reader goes on.
+      // A copy: the reader continues.
       return new Map(reading.notes);
     } catch (error) {
       drop();

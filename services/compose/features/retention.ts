@@ -159,7 +159,7 @@ export function retentionSweepPart(
       const proven = await provenTime();
       if (!proven || proven.time - (proven.kept ?? -Infinity) < leastMs) return;
       await keepTime(context, proven.time, proven.confirmations);
-      // The judge goes on from what is recorded now.
+      // The judge continues from the recorded state.
       await provenTime();
     },
     sweep(now, signal) {

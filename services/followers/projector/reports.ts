@@ -8,7 +8,7 @@ const LATE_MS = 10_000;
 
 export type LoggedProgress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
   Partial<Pick<ProjectionProgress, 'generation'>> & {
-    /** Events applied so far, by whatever count that only grows. */
+    /** Events applied so far, by any count that only grows. */
     events: number;
   };
 

@@ -64,7 +64,7 @@ function isOfAnotherTree(
 
 /**
  * Records the tree in the log, unless the log declares it. The signed checkpoint of an empty tree is
- * stored before: a tree that is declared and has no checkpoint was deleted, wherever a crash came.
+ * stored before: a tree that is declared and has no checkpoint was deleted, at any point of a crash.
  * Resolves with the position that the first checkpoint with leaves has to cover.
  */
 async function declareTree(
@@ -175,7 +175,7 @@ async function addLeaves(prover: Prover, growing: GrowingTree, trees: LogTrees):
   });
 }
 
-/** Fails where the log goes on and its subscription brings nothing; checks at most once a second. */
+/** Fails if the log grows and its subscription delivers nothing; checks at most once a second. */
 function createSilenceCheck(log: Pick<IdentifiableLog, 'head'>) {
   const requireProgress = createLogWatch(log, SILENCE_MS);
   let checkedAt = performance.now();

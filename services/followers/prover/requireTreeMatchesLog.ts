@@ -52,7 +52,7 @@ async function readHead({ store, signedSize }: StoredTree): Promise<TreeHead> {
   return note === undefined ? { size: 0, root: EMPTY_ROOT } : parseCheckpoint(parseNote(note).text);
 }
 
-/** Requires that the tree goes on behind the event of its last leaf, wherever its state says that this is. */
+/** Requires that the tree continues after the event of its last leaf, at any position in its state. */
 async function requireLastEvent(
   log: Prover['log'],
   { origin, store, signedSize, last }: StoredTree,

@@ -50,7 +50,7 @@ async function followToEnd(
 
 /**
  * Sends heartbeats while the work makes progress, so that no other relay takes over. The first
- * heartbeat that fails aborts the work's signal, because a fenced relay must not go on. Rejects with
+ * heartbeat that fails aborts the work's signal, because a fenced relay must stop. Rejects with
  * the error of that heartbeat, even if the work fails before it. Settles after the last heartbeat,
  * whose transaction must not overlap with the next one.
  */

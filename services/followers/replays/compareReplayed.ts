@@ -52,7 +52,7 @@ const doWork: Comparing['outsideAttempt'] = (work) => work();
 /**
  * Compares a turn with its replay. A comparison in which the process dies would end it at every start:
  * it counts as an attempt of the turn. Without further attempts, the turn fails with `crash`, and its
- * texts are not looked at.
+ * texts are not read.
  */
 export async function compareReplayed(
   replaying: ReplayRunContext,

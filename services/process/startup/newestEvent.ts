@@ -17,7 +17,7 @@ interface NewestEvent extends StreamSource {
 
 /**
  * Examines the newest event of the log, and the one up to which the read models follow it, so that
- * health names a stream whose end was changed while no process ran. The start goes on.
+ * health names a stream whose end was changed while no process ran. The start continues.
  */
 export function newestEventPart({ checkpoint, logger, ...source }: NewestEvent): ProcessPart {
   const { store } = source;

@@ -56,7 +56,7 @@ export function erasedKeysPart({
 
 /**
  * Checks whether keys of erased streams exist: the newest erasures at the start, all of them in the
- * background. The process goes on, because readers open no text of an erased stream.
+ * background. The process continues, because readers open no text of an erased stream.
  */
 export function restoredKeysPart(
   { readModels, logger }: Pick<CommandContext, 'readModels' | 'logger'>,

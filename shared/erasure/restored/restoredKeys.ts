@@ -9,9 +9,9 @@ type NamedKeys = Pick<ErasureRow, 'stream' | 'key_ids'>;
 
 /** Erasures examined with one query. */
 const PAGE = 500;
-/** Pages of one step, so that the other work of the process goes on. */
+/** Pages of one step, so that the other work of the process continues. */
 const PAGES_OF_STEP = 4;
-/** Streams that are reported. The check goes on when fewer are left. */
+/** Streams that are reported. The check continues when fewer are left. */
 const MAX_FOUND = 100;
 /** A database of keys may be restored while services run. */
 const CHECK_AGAIN_AFTER_MS = 3_600_000;

@@ -129,7 +129,7 @@ export async function verifyChains({
     return undefined;
   }
 
-  /** Streams go on from one batch to the next. */
+  /** Streams continue from one batch to the next. */
   const chaining = createSerialQueue();
 
   async function checkBatch(

@@ -119,7 +119,7 @@ export const hasPlainText = ({ event, texts }: DecodedEvent): boolean => countTe
 
 /**
  * The flaw of an event whose text is not protected although an earlier text of its stream is.
- * Streams from before texts were protected begin with plain texts, and go on with protected ones.
+ * Streams from before texts were protected begin with plain texts, and continue with protected ones.
  */
 export const plainTextFlaw = ({ stored }: DecodedEvent): StreamFlaw => ({
   reason: `${describeRevision(stored)} has a text that is not protected, after protected ones`,

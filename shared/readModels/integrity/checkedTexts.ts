@@ -105,7 +105,7 @@ export function withCheckedTexts<Queries extends Checked>(
     await check(WEBHOOK, rows);
   }
 
-  /** Without those that the log gives to another account, which are named: the others go on. */
+  /** Without those that the log gives to another account, which are named: the others continue. */
   async function ownWebhooks(rows: readonly WebhookRow[]): Promise<WebhookRow[]> {
     const own: WebhookRow[] = [];
     for (const [index, row] of rows.entries())

@@ -302,7 +302,7 @@ async function fillCopy(
 
 /**
  * Compares all rows of the read models with a copy that it makes from the log, page by page, each as of
- * one event: the projector goes on meanwhile. Up to the read models' position at its start the copy gets
+ * one event: the projector continues meanwhile. Up to the read models' position at its start the copy gets
  * only events that were verified. Compares no row if the log does not fit. An interrupted verification
  * continues where it stopped; the caller deletes the copy of a complete one. Errors: `store_unavailable`,
  * and those of a subscription.

@@ -65,7 +65,7 @@ export async function isVisible(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
-/** Runs go on while the read models are out of reach. */
+/** Runs continue while the read models are unavailable. */
 const ROW_WAIT_MS = 500;
 
 /**

@@ -36,7 +36,7 @@ export interface LeafComparison {
    * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf,
    * or whose leaf is in a file that is missing or damaged. Undefined when all fit, as far as the tree
    * covers them. Throws `store_unavailable` while the tree has lost its state or where its bundles
-   * begin, and where it can't be read. A store that is away is passed over unless `mustCompare`.
+   * begin, and where it can't be read. An unavailable store is passed over unless `mustCompare`.
    */
   findFlaw(
     events: readonly StoredEvent[],
@@ -253,7 +253,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   /**
    * Throws `store_unavailable` where the tree has lost what a comparison needs, or it can't be read:
    * otherwise events could be rewritten once a file is deleted or made unreadable. `again` fails for
-   * as long. A store that is away is passed over unless `mustCompare`.
+   * as long. An unavailable store is passed over unless `mustCompare`.
    */
   function passOver(error: unknown, again: () => Promise<unknown>, mustCompare = false): void {
     const { message } = error as Error;

@@ -34,7 +34,7 @@ export interface SignedEnd {
 export type ComparedLog = Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream' | 'subscribe'>;
 
 /**
- * The error for a log that does not go on behind the end of the tree: it is another log or an older copy, or
+ * The error for a log that does not continue after the end of the tree: it is another log or an older copy, or
  * the event at the end was moved there.
  */
 export function otherEnd(

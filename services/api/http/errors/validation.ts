@@ -173,7 +173,7 @@ export function invalidRequestError(part: InputPart, problems: readonly Problem[
   );
 }
 
-/** `minLength` is 1 wherever the API uses it. */
+/** `minLength` is always 1 in the API. */
 const messagesFor = (part: InputPart): ProblemMessages => ({
   required: () => 'is required',
   additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
