@@ -71,7 +71,7 @@ export async function connectMcp(
 
   const send = (what: ThreadRequest): void => port.postMessage(what);
   async function request(
-    asked: Unnumbered<Exclude<ThreadRequest, { op: 'cancel' }>>,
+    unnumbered: Unnumbered<Exclude<ThreadRequest, { op: 'cancel' }>>,
     stop: AbortSignal,
   ): Promise<Reply> {
     stop.throwIfAborted();
@@ -83,7 +83,7 @@ export async function connectMcp(
       send({ op: 'cancel', id });
       reply.reject(stop.reason);
     });
-    send({ ...asked, id });
+    send({ ...unnumbered, id });
     try {
       return await reply.promise;
     } finally {

@@ -114,7 +114,7 @@ export function supervise(
   async function list(connection: McpConnection): Promise<void> {
     let next: ListSummary | undefined;
     try {
-      const described = await connection.listTools((found) => reserve((next = found)), signal);
+      const described = await connection.listTools((summary) => reserve((next = summary)), signal);
       if (!described || !next) return;
       const read = await readToolList(server, described, { before: tools ?? [], schemas });
       // Tools that are only refused here may be accepted next time.

@@ -54,14 +54,14 @@ const isSize = (value: unknown): value is number =>
 export function parseModelList(
   body: unknown,
   provider: string,
-  known: readonly ModelInfo[],
+  configuredModels: readonly ModelInfo[],
 ): ModelInfo[] {
   const listed = isModelList()(body) ? body.data : [];
   const ids = new Set<string>();
   const models = listed.flatMap(({ id, ...sizes }): ModelInfo[] => {
     if (id === '' || id.length > LIMITS.model.labelChars || ids.has(id)) return [];
     ids.add(id);
-    const documented = known.find((model) => model.id === id);
+    const documented = configuredModels.find((model) => model.id === id);
     if (documented) return [documented];
     const { n_ctx, n_ctx_train } = (sizes.meta ?? {}) as Record<string, unknown>;
     const { max_model_len, context_length, context_window } = sizes;

@@ -49,18 +49,18 @@ const STANDARD_FIELDS = new Set(['id', 'type', 'function', 'name', 'arguments'])
 
 /** The first names of the fields of tool calls beside the standard ones. */
 function callFieldsOf({ messages }: ChatRequest): ReadonlySet<string> {
-  const found = new Set<string>();
+  const fieldNames = new Set<string>();
   for (const message of messages) {
     if (message.role !== 'assistant') continue;
     for (const call of message.tool_calls ?? [])
       for (const fields of [call, call.function])
         for (const name of Object.keys(fields)) {
           if (STANDARD_FIELDS.has(name) || name.length > CALL_FIELD_CHARS) continue;
-          found.add(name);
-          if (found.size === MOST_CALL_FIELDS) return found;
+          fieldNames.add(name);
+          if (fieldNames.size === MOST_CALL_FIELDS) return fieldNames;
         }
   }
-  return found;
+  return fieldNames;
 }
 
 /** Whether an error response names a field of the request as one that the server does not accept. */

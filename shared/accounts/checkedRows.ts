@@ -72,21 +72,21 @@ export function createAccountRowChecks(
     return events;
   }
 
-  async function readOn(accountId: string, known: KnownAccount): Promise<void> {
+  async function readOn(accountId: string, account: KnownAccount): Promise<void> {
     for (;;) {
-      known.lookedAt = now();
+      account.lookedAt = now();
       const page = {
         direction: 'forwards',
         limit: PAGE_EVENTS,
         maxBytes: LIMITS.store.pageBytes,
       } as const;
-      const from = known.revision + 1;
+      const from = account.revision + 1;
       const events = await readEvents(accountId, { ...page, from });
-      applyToRows(known, events.map(withEmptyTexts));
-      if (known.revision < from) return;
-      known.learnedAt = now();
+      applyToRows(account, events.map(withEmptyTexts));
+      if (account.revision < from) return;
+      account.learnedAt = now();
       // An account that was forgotten meanwhile is read again by the next request.
-      if (accounts.peek(accountId) === known) accounts.set(accountId, known);
+      if (accounts.peek(accountId) === account) accounts.set(accountId, account);
       if (!isFull({ ...page, events })) return;
       // Reads of an embedded log don't wait: a long stream would keep the event loop busy.
       await yieldToEventLoop(accountId);

@@ -150,13 +150,17 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
 
   function existingCall({ index, id, function: called }: CallPart): Call | undefined {
     const atIndex = typeof index === 'number' ? byIndex.get(index) : latest;
-    const found = id
+    const matching = id
       ? (calls.find((call) => call.id === id) ?? (atIndex?.id === '' ? atIndex : undefined))
       : atIndex;
     const mayBegin = called?.name && called.arguments?.startsWith('{');
-    return mayBegin && found && found.parts === 1 && found.name !== '' && isComplete(found)
+    return mayBegin &&
+      matching &&
+      matching.parts === 1 &&
+      matching.name !== '' &&
+      isComplete(matching)
       ? undefined
-      : found;
+      : matching;
   }
 
   /** Fields over the limits are dropped. */

@@ -276,11 +276,11 @@ function searchStep(
   buckets: readonly [number, number],
 ): { rows: SqliteRow[]; cut: number | undefined } {
   const [sql, ...parameters] = selectInBuckets(accountId, search, buckets);
-  const found = all(sql, ...parameters);
-  const rows = found.map(({ cut: _cut, ...row }) => row);
+  const matchingRows = all(sql, ...parameters);
+  const rows = matchingRows.map(({ cut: _cut, ...row }) => row);
   return {
     rows: rows.filter(({ session_id }) => session_id !== null),
-    cut: (found[0]?.['cut'] as number | null | undefined) ?? undefined,
+    cut: (matchingRows[0]?.['cut'] as number | null | undefined) ?? undefined,
   };
 }
 

@@ -80,7 +80,7 @@ export function retentionPart({
       const swept = await sweep(judged.now, AbortSignal.any([signal, held]));
       const { erased, isConfirmed: confirmed, reason, ...counts } = swept;
       isConfirmed = confirmed ?? isConfirmed;
-      const reasons = [reason, judged.late].filter((one) => one !== undefined);
+      const reasons = [reason, judged.late].filter((text) => text !== undefined);
       update({
         state: 'waiting',
         ...counts,

@@ -52,9 +52,9 @@ export async function readLogEvents(
   for (let isEnd = false; !isEnd;) {
     const from = (events.at(-1)?.revision ?? -1) + 1;
     const page = { direction: 'forwards', from, limit: PAGE_EVENTS } as const;
-    const found = await log.readStream(logStream(first.id), page);
-    for (const event of found) events.push(event);
-    isEnd = found.length < PAGE_EVENTS;
+    const pageEvents = await log.readStream(logStream(first.id), page);
+    for (const event of pageEvents) events.push(event);
+    isEnd = pageEvents.length < PAGE_EVENTS;
   }
   const declarations = events.flatMap((stored) => parseDeclaration(stored, first.id) ?? []);
   return { identity: { root: first.id, declarations }, events };

@@ -72,10 +72,10 @@ const isFlaw = (checked: readonly unknown[] | StreamFlaw): checked is StreamFlaw
 async function requireErasure(
   source: StreamSource,
   stream: string,
-  known: readonly DecodedEvent[],
+  events: readonly DecodedEvent[],
 ): Promise<void> {
-  const erasedEvent = known.find(({ recorded }) => recorded.erased)?.recorded;
-  if (!erasedEvent || known.some(({ event }) => isErasure(event.type))) return;
+  const erasedEvent = events.find(({ recorded }) => recorded.erased)?.recorded;
+  if (!erasedEvent || events.some(({ event }) => isErasure(event.type))) return;
   if (await endsWithErasure(source.store, stream)) return;
   const { revision } = erasedEvent;
   const reason = `the key of a text of the event at revision ${revision} is destroyed, but the stream records no erasure`;
@@ -165,12 +165,12 @@ const BEGINNING = 8;
 async function requireLegacy(
   source: StreamSource,
   stream: string,
-  known: readonly DecodedEvent[],
+  events: readonly DecodedEvent[],
 ): Promise<void> {
-  const flaw = findPlainTextFlaw(known);
+  const flaw = findPlainTextFlaw(events);
   if (flaw) throw await reportDamage(source, stream, flaw);
-  const plain = known.find(hasPlainText);
-  if (!plain || known[0]?.stored.revision === 0) return;
+  const plain = events.find(hasPlainText);
+  if (!plain || events[0]?.stored.revision === 0) return;
   const maxBytes = LIMITS.store.pageBytes;
   const options = { direction: 'forwards', from: 0, limit: BEGINNING, maxBytes } as const;
   const beginning = await readStored(source, stream, options);
@@ -211,12 +211,12 @@ export interface NewStreamEvents {
 export async function readEventsSince(
   source: StreamSource,
   stream: string,
-  known: KnownEvent,
+  knownEvent: KnownEvent,
   limit: number,
 ): Promise<NewStreamEvents | undefined> {
   const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
   const events = await readNewest(source, stream, options);
-  const newEvents = selectEventsAfter({ ...options, events }, known);
+  const newEvents = selectEventsAfter({ ...options, events }, knownEvent);
   const areOwn = Array.isArray(newEvents) && source.store.leaves?.areOwn(newEvents) === true;
   return (
     newEvents && {

@@ -111,11 +111,11 @@ export class TurnlogError extends Error {
   /** A copy that names the turn that the request started. */
   withTurn(turn: NonNullable<ErrorOptions['turn']>): TurnlogError {
     const { code, message, retriable, retryAfterSeconds, details, retry } = this;
-    const known = {
+    const optional = {
       ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
       ...(details && { details }),
     };
-    return new TurnlogError(code, message, { ...known, retriable, retry, turn, cause: this });
+    return new TurnlogError(code, message, { ...optional, retriable, retry, turn, cause: this });
   }
 }
 

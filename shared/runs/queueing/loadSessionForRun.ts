@@ -121,8 +121,8 @@ export async function loadSessionForRun(
               if (bytesOfTurns(shown) > limits.bytes) throw promptTooLargeError(limits.bytes);
               return shown;
             }
-            const left = { ...limits, tokens: (await tokensAfter(summary)) ?? tokens };
-            return newestTurnsThatFit(budget, left, request, turns);
+            const remaining = { ...limits, tokens: (await tokensAfter(summary)) ?? tokens };
+            return newestTurnsThatFit(budget, remaining, request, turns);
           },
         ),
       bounds,

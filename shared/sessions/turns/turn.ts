@@ -60,9 +60,9 @@ const holdingTexts = (
 ): TurnSource['readModels'] => ({
   findSession,
   async findTranscript(...args) {
-    const found = await findTranscript(...args);
-    if (found) hold(found.turns.rows.reduce((sum, row) => sum + storedBytes(row), 0));
-    return found;
+    const transcript = await findTranscript(...args);
+    if (transcript) hold(transcript.turns.rows.reduce((sum, row) => sum + storedBytes(row), 0));
+    return transcript;
   },
 });
 

@@ -94,11 +94,11 @@ const MAY_CHANGE = /\\u[dD][89a-fA-F]|[eE]\+?0*[1-9]\d\d|(?<!\d)\d{200}/;
 /** Throws `invalid_request` for lone surrogates and numbers that can't be recorded. */
 function requireKept(text: string): void {
   if (!MAY_CHANGE.test(text)) return;
-  const found = findJsonToken(text, (token, kind) =>
+  const offendingToken = findJsonToken(text, (token, kind) =>
     kind === 'number' ? isTooLarge(token) : isIllFormed(token),
   );
-  if (!found) return;
-  const { kind, path } = found;
+  if (!offendingToken) return;
+  const { kind, path } = offendingToken;
   const message = {
     name: 'must have names of well-formed Unicode text',
     string: 'must be well-formed Unicode text',

@@ -170,8 +170,8 @@ export async function beginBackup({
   try {
     await createFolder(keysFolder);
     const id = unfinished?.id ?? systemIds.uuid();
-    for (const one of [folder, keysFolder])
-      await writeManifest(one, { turnlog_backup: 1, id, complete: false });
+    for (const target of [folder, keysFolder])
+      await writeManifest(target, { turnlog_backup: 1, id, complete: false });
     return { id, resumed: unfinished !== undefined, release: lock.release };
   } catch (error) {
     lock.release();
