@@ -15,13 +15,13 @@ export function createMemoryBroadcast(): { join(name: string): Broadcast } {
             throw new RangeError('too long a message');
           if (!isMember()) return false;
           const listeners = to === ALL ? [...members.values()] : [members.get(to) ?? []];
-          for (const hear of listeners.flatMap((memberListeners) => [...memberListeners]))
-            setImmediate(() => hear(message));
+          for (const onMessage of listeners.flatMap((memberListeners) => [...memberListeners]))
+            setImmediate(() => onMessage(message));
           return true;
         },
-        listen(hear) {
-          ownListeners.add(hear);
-          return () => ownListeners.delete(hear);
+        listen(onMessage) {
+          ownListeners.add(onMessage);
+          return () => ownListeners.delete(onMessage);
         },
         connected: isMember,
         close: async () => void members.delete(name),

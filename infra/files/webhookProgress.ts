@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { permanentLeadership } from '../../shared/lib/concurrency/leaderTask.ts';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type {
@@ -10,10 +11,10 @@ import { readRegularFile } from '../lib/regularFile.ts';
 import { isAbsent, writeFileAtomically } from './atomicWrite.ts';
 
 /** Converts every error to `store_unavailable`. */
-const onDisk = <Result>(work: () => Promise<Result>): Promise<Result> =>
+const withStoreErrors = <Result>(work: () => Promise<Result>): Promise<Result> =>
   work().catch((error: unknown) => {
     throw storeUnavailableError(
-      `The file of how far webhooks are can't be read or written: ${(error as Error).message}.`,
+      `The file of webhook progress can't be read or written: ${(error as Error).message}.`,
       error,
     );
   });
@@ -23,7 +24,7 @@ type Entries = [string, WebhookProgress][];
 /**
  * A file that is not JSON was truncated. Every event since the creation of a webhook is sent again.
  */
-function parsed(text: string): Map<string, WebhookProgress> {
+function parseEntries(text: string): Map<string, WebhookProgress> {
   try {
     return new Map(JSON.parse(text) as Entries);
   } catch {
@@ -32,14 +33,14 @@ function parsed(text: string): Map<string, WebhookProgress> {
 }
 
 /** Entries written as JSON at a time, which takes about a millisecond. */
-const AT_A_TIME = 250;
+const ENTRIES_PER_STEP = 250;
 
 /** The entries as JSON, without the oldest attempts, so that the file stays small. */
-async function serialized(entries: ReadonlyMap<string, WebhookProgress>): Promise<string> {
+async function serializeEntries(entries: ReadonlyMap<string, WebhookProgress>): Promise<string> {
   const share = Math.max(1, Math.floor(LIMITS.webhooks.attemptsInFile / entries.size));
   const pieces: string[] = [];
   for (const [id, progress] of entries) {
-    if (pieces.length % AT_A_TIME === AT_A_TIME - 1) await setImmediate();
+    if (pieces.length % ENTRIES_PER_STEP === ENTRIES_PER_STEP - 1) await setImmediate();
     const attempts = progress.attempts && { attempts: progress.attempts.slice(-share) };
     pieces.push(JSON.stringify([id, { ...progress, ...attempts }]));
   }
@@ -60,12 +61,12 @@ export function openFileWebhookProgress(
       if (isAbsent(error)) return '';
       throw error;
     });
-    return parsed(text.toString());
+    return parseEntries(text.toString());
   }
 
   /** Loads the file once. A failed load is retried by the next call. */
   const all = (): Promise<Map<string, WebhookProgress>> =>
-    (loading ??= onDisk(read).catch((error: unknown) => {
+    (loading ??= withStoreErrors(read).catch((error: unknown) => {
       loading = undefined;
       throw error;
     }));
@@ -78,11 +79,10 @@ export function openFileWebhookProgress(
       for (const [id, progress] of changes)
         if (progress) entries.set(id, progress);
         else entries.delete(id);
-      const bytes = await serialized(entries);
-      await onDisk(() => writeFileAtomically({ path, bytes }));
+      const bytes = await serializeEntries(entries);
+      await withStoreErrors(() => writeFileAtomically({ path, bytes }));
       loading = Promise.resolve(entries);
     },
-    lost: new AbortController().signal,
-    close: async () => undefined,
+    ...permanentLeadership(),
   };
 }

@@ -63,7 +63,7 @@ export function createCircuit(
   let rejectsUntil = 0;
   let isReported = false;
 
-  const untilTest = (own: AccountFailures | undefined): number =>
+  const testableAt = (own: AccountFailures | undefined): number =>
     Math.max(openUntil ?? 0, own?.openUntil ?? 0);
 
   const isOpen = (): boolean => inARow >= failures && (testing.size > 0 || now() < rejectsUntil);
@@ -107,16 +107,16 @@ export function createCircuit(
 
   return {
     admit(accountId) {
-      const known = failing.get(accountId);
-      const isTest = openUntil !== undefined || known?.openUntil !== undefined;
+      const failure = failing.get(accountId);
+      const isTest = openUntil !== undefined || failure?.openUntil !== undefined;
       if (isTest) {
         const isFull = openUntil !== undefined && testing.size >= ACCOUNTS;
-        if (isFull || testing.has(accountId) || now() < untilTest(known)) return undefined;
+        if (isFull || testing.has(accountId) || now() < testableAt(failure)) return undefined;
         testing.add(accountId);
       }
       return (outcome) => settle(accountId, outcome, isTest);
     },
-    testableInMs: (accountId) => Math.max(0, untilTest(failing.get(accountId)) - now()),
+    testableInMs: (accountId) => Math.max(0, testableAt(failing.get(accountId)) - now()),
     isOpen,
   };
 }

@@ -13,7 +13,7 @@ const generator = new V7Generator({ nextUint32: () => pooledRandomBytes(4).readU
 // an hour. The generator continues from the latest time that it has seen.
 generator.setRollbackAllowance(ANY_ROLLBACK);
 
-/** Where the bytes of a UUID stand in its text, and the text that they are written to. */
+/** The indexes of a UUID's bytes in its text, and the text that they are written to. */
 const PLACES = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34] as const;
 const text = Buffer.from('00000000-0000-0000-0000-000000000000', 'latin1');
 const DIGITS = Buffer.from('0123456789abcdef', 'latin1');

@@ -2,7 +2,7 @@ import { parentPort } from 'node:worker_threads';
 import { Ajv, type Options, type ValidateFunction } from 'ajv';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { LRUCache } from 'lru-cache';
-import { timed } from '../../shared/lib/time/processorTime.ts';
+import { measureProcessorTime } from '../../shared/lib/time/processorTime.ts';
 import { problemsOf } from '../../shared/lib/validation/validation.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import { check, type Question } from './check.ts';
@@ -67,7 +67,7 @@ check({ schema: '{}' });
 /** Answers each question, in order. */
 parentPort!.on('message', (question: Question) =>
   parentPort!.postMessage(
-    timed(() => (question.isTool ? checkArguments(question) : check(question))),
+    measureProcessorTime(() => (question.isTool ? checkArguments(question) : check(question))),
   ),
 );
 parentPort!.postMessage('ready');

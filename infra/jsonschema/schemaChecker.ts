@@ -12,7 +12,7 @@ const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
 
 /**
  * Checks with ajv in worker threads, each of which is terminated after the time limit: a pattern, or a few
- * mutual references, can take forever.
+ * mutual references, may never end.
  */
 export function createSchemaChecker(): SchemaChecker & ToolSchemaChecker & AsyncDisposable {
   const threads = createWorkerClient<Question, string | undefined>({

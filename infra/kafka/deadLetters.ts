@@ -1,6 +1,6 @@
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { ParkedKey, ParkedKeys } from '../../shared/publicEvents/publisher.ts';
-import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
+import { reportsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import type { CheckpointRecords } from './checkpoints/recordReader.ts';
 import { readParkedKeyRecord } from './checkpoints/recordValues.ts';
@@ -92,7 +92,7 @@ export function createDeadLetterQueue(notes: CheckpointRecords, prefix: string, 
         const size = messageBytes(message);
         const first = parked.get(name) ?? added.get(name);
         // An erasure leaves no gap, and consumers must delete what was published before.
-        if (first && !tellsErasure(event)) {
+        if (first && !reportsErasure(event)) {
           dead.push(
             deadLetter(addressed, size, `the event ${first.event_id} of its key is parked`),
           );

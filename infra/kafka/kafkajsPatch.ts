@@ -10,7 +10,7 @@ import type * as Kafkajs from 'kafkajs';
 import { DeadlineExceeded } from '../../shared/lib/time/withDeadline.ts';
 
 /**
- * A consumer asks for 10 MiB, and gets more only if a single batch is larger. Far more is an attack or
+ * A consumer requests 10 MiB, and gets more only if a single batch is larger. Far more is an attack or
  * a damaged length.
  */
 const MAX_RESPONSE_BYTES = 32 * 1024 * 1024;

@@ -24,7 +24,7 @@ const DAY_MS = 86_400_000;
 const isLess = (actual: number, required: number): boolean =>
   actual !== UNLIMITED_RETENTION && (required === UNLIMITED_RETENTION || actual < required);
 const days = (ms: number): string =>
-  ms === UNLIMITED_RETENTION ? 'for ever' : `for ${Math.round((ms / DAY_MS) * 10) / 10} days`;
+  ms === UNLIMITED_RETENTION ? 'indefinitely' : `for ${Math.round((ms / DAY_MS) * 10) / 10} days`;
 
 /** Why a public topic keeps less than required, as a clause; undefined if it does not. */
 function shortcoming(topic: Topic, retentionMs: number): string | undefined {
@@ -96,7 +96,7 @@ export function createOwnTopics(
   }
 
   /** Brokers know a new topic only some time after its creation. */
-  const untilCreated = (): Promise<ReadonlyMap<string, Topic>> =>
+  const waitUntilCreated = (): Promise<ReadonlyMap<string, Topic>> =>
     retry(
       async () => {
         const topics = await describeAll();
@@ -170,7 +170,7 @@ export function createOwnTopics(
       );
       if (configs.length > 0)
         await kafkaCall(() => withAdmin(kafka, (admin) => createTopics(admin, configs)));
-      const topics = configs.length > 0 ? await untilCreated() : existing;
+      const topics = configs.length > 0 ? await waitUntilCreated() : existing;
       for (const name of published) warnOfRetention(name, topics.get(name)!);
       checkedAt = performance.now();
       return topics;

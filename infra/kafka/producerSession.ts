@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Kafka } from 'kafkajs';
 import { mapInSlices } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { Publication } from '../../shared/publicEvents/publisher.ts';
-import { tellsErasure } from '../../shared/publicEvents/erasedTexts.ts';
+import { reportsErasure } from '../../shared/publicEvents/erasedTexts.ts';
 import type { PublicEvent } from '../../shared/publicEvents/publicEvent.ts';
 import { fencedError, kafkaCall } from './errors.ts';
 import type { CheckpointRecords, CheckpointRecordReader } from './checkpoints/recordReader.ts';
@@ -97,7 +97,7 @@ function createPublishingSession(
     return { name, topic, written, cut: createLane(name, topic, written.partitions) };
   };
   const tombstonesOf = (topic: string, event: PublicEvent): TextMessage[] =>
-    tellsErasure(event) && isCompacted(topics.get(topic)!) ? [toTombstone(event)] : [];
+    reportsErasure(event) && isCompacted(topics.get(topic)!) ? [toTombstone(event)] : [];
   const published = [...new Set(Object.values(options.topics))].map(openTopic);
   const dead = deadLetterTopic === undefined ? undefined : openTopic(deadLetterTopic);
 

@@ -71,7 +71,7 @@ export async function connectMcp(
 
   const send = (what: ThreadRequest): void => port.postMessage(what);
   async function request(
-    asked: Unnumbered<Exclude<ThreadRequest, { op: 'cancel' }>>,
+    unnumbered: Unnumbered<Exclude<ThreadRequest, { op: 'cancel' }>>,
     stop: AbortSignal,
   ): Promise<Reply> {
     stop.throwIfAborted();
@@ -83,7 +83,7 @@ export async function connectMcp(
       send({ op: 'cancel', id });
       reply.reject(stop.reason);
     });
-    send({ ...asked, id });
+    send({ ...unnumbered, id });
     try {
       return await reply.promise;
     } finally {
@@ -95,22 +95,15 @@ export async function connectMcp(
     isWanted: (list: ListSummary) => boolean,
     stop: AbortSignal,
   ): Promise<DescribedTools | undefined> {
-    const permit = await thread.listings
-      .acquire(
-        { account_id: server.name, bytes: 0 },
-        { waitMs: LIMITS.mcp.refreshMs, signal: stop },
-      )
+    using _permit = await thread.listings
+      .acquire({ account_id: server.name }, { waitMs: LIMITS.mcp.refreshMs, signal: stop })
       .catch((error: unknown) => {
         if (!isTurnlogError(error)) throw error;
         throw new McpFailure({ kind: 'timeout', reason: 'other servers list slowly', quote: '' });
       });
-    try {
-      const list = (await request({ op: 'list' }, stop)) as ListSummary;
-      const ending = { op: 'endList', load: isWanted(list) } as const;
-      return (await request(ending, stop)) as DescribedTools | undefined;
-    } finally {
-      permit.release();
-    }
+    const list = (await request({ op: 'list' }, stop)) as ListSummary;
+    const ending = { op: 'endList', load: isWanted(list) } as const;
+    return (await request(ending, stop)) as DescribedTools | undefined;
   }
 
   async function close(): Promise<void> {

@@ -8,7 +8,7 @@ import type { ThreadOpening } from './messages.ts';
 import type { McpServer } from './server.ts';
 
 /** A connection's place in a thread. */
-export interface ThreadConnection {
+interface ThreadConnection {
   port: MessagePort;
   /** Resolves with the reason once the thread has ended. */
   ended: Promise<string>;

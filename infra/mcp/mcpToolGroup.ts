@@ -48,7 +48,7 @@ const toolsUnknownError = (name: string): TurnlogError =>
 
 /**
  * The tools of an MCP server. The server is started or connected at once, and again after each loss.
- * Its tools are those of its last list. Calls fail while the server is away, and are never repeated.
+ * Its tools are those of its last list. Calls fail while the server is unavailable, and are never repeated.
  */
 export function createMcpGroup(server: McpServer, resources: McpResources): McpGroup {
   const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;
@@ -65,17 +65,10 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
     { tool, args }: { tool: string; args: string },
     { account_id, signal }: Calling,
   ): Promise<ToolResult> {
-    const permit = await semaphore.acquire(
-      { account_id, bytes: 0 },
-      { waitMs: callWaitMs, signal },
-    );
-    try {
-      const { invalidItems, ...result } = await connection.callTool(tool, args, signal);
-      supervised.noteAnswer(tool, invalidItems);
-      return result;
-    } finally {
-      permit.release();
-    }
+    using _permit = await semaphore.acquire({ account_id }, { waitMs: callWaitMs, signal });
+    const { invalidItems, ...result } = await connection.callTool(tool, args, signal);
+    supervised.noteAnswer(tool, invalidItems);
+    return result;
   }
 
   /** The problem of arguments, and of their JSON; undefined where they are valid. */

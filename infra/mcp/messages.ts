@@ -9,7 +9,7 @@ export interface ThreadOpening {
   port: MessagePort;
 }
 
-/** What the thread is asked for. Each request with an `id` has one reply; `open` is the first. */
+/** A request to the thread. Each with an `id` has one reply; `open` is the first. */
 export type ThreadRequest =
   | { op: 'open'; id: number }
   | { op: 'list'; id: number }
@@ -25,7 +25,7 @@ export interface Failure {
   kind: 'timeout' | 'refused' | 'invalid' | 'lost';
   /** For operators. It quotes nothing from the server, which may be hostile. */
   reason: string;
-  /** What the server said: in a refusal, or last on its standard error. */
+  /** The server's text: from a refusal, or the last on its standard error. */
   quote: string;
 }
 
@@ -57,10 +57,9 @@ export interface CallReply extends ToolResult {
   invalidItems: number;
 }
 
-/** What `list`, `endList` and `call` resolve with; `open` with undefined. */
+/** The replies to `list`, `endList` and `call`; `open` has undefined. */
 export type Reply = ListSummary | DescribedTools | CallReply | undefined;
 
-/** What the thread reports. */
 export type ThreadReport =
   | { id: number; reply: Reply }
   | { id: number; failure: Failure }

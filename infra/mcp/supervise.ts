@@ -17,7 +17,7 @@ interface Supervised {
   tools(): readonly ListedTool[] | undefined;
   /** Resolves with the first list of tools. */
   firstListed: Promise<void>;
-  /** Undefined while it is away. */
+  /** Undefined while it is unavailable. */
   connection(): McpConnection | undefined;
   health(): Pick<GroupHealth, 'state' | 'reason' | 'problems'>;
   /** Notes how many items of a tool's answer were not valid. */
@@ -37,10 +37,10 @@ const NAMED = 10;
 const PAUSE_FACTOR = 10;
 
 /** Whether a server did not answer in time. */
-export const isTimeout = (error: unknown): boolean =>
+const isTimeout = (error: unknown): boolean =>
   error instanceof McpFailure && error.kind === 'timeout';
 
-/** What every group of a process uses. */
+/** The resources that all groups of a process share. */
 export interface McpResources {
   logger: Logger;
   version: string;
@@ -114,7 +114,7 @@ export function supervise(
   async function list(connection: McpConnection): Promise<void> {
     let next: ListSummary | undefined;
     try {
-      const described = await connection.listTools((found) => reserve((next = found)), signal);
+      const described = await connection.listTools((summary) => reserve((next = summary)), signal);
       if (!described || !next) return;
       const read = await readToolList(server, described, { before: tools ?? [], schemas });
       // Tools that are only refused here may be accepted next time.
@@ -204,7 +204,7 @@ export function supervise(
       failure = error;
     }
     const end = connection?.end();
-    const said = !connection && failure instanceof McpFailure ? failure.quote : '';
+    const quote = !connection && failure instanceof McpFailure ? failure.quote : '';
     const reason =
       end?.reason ?? (failure instanceof McpFailure ? failure.reason : 'it can’t be used');
     current = undefined;
@@ -215,7 +215,7 @@ export function supervise(
         {
           server: server.name,
           reason,
-          ...(said && { said }),
+          ...(quote && { said: quote }),
           ...(end?.discardedLogs && { discarded_logs: end.discardedLogs }),
         },
         'an MCP server is away; it is tried again',

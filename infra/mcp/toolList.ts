@@ -63,9 +63,9 @@ export async function readToolList(
   }
 
   async function read({ name, description, schema }: DescribedTool): Promise<void> {
-    const known = previous.get(name);
-    if (known?.description === description && known.schema === schema)
-      return void tools.set(name, known);
+    const earlier = previous.get(name);
+    if (earlier?.description === description && earlier.schema === schema)
+      return void tools.set(name, earlier);
     const flaw = await flawOf(schema);
     if (flaw !== undefined)
       return void refused.push(`${JSON.stringify(name)} is not offered: ${flaw}`);

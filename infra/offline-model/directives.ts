@@ -1,6 +1,6 @@
 import { LIMITS } from '../../shared/limits.ts';
 
-/** What the beginning of an input tells the model to do. */
+/** The directives at the beginning of an input. */
 export interface Directives {
   /** `/slow`, `/slow 500`: milliseconds before each word of the answer, streamed or not. */
   pauseMs: number | undefined;
@@ -34,7 +34,7 @@ function leadingObject(text: string): string | undefined {
 /** Reads the directives at the start of an input, one after another. */
 export function parseDirectives(input: string): Directives {
   const { searchedChars, slowWordMs, longestPauseMs } = LIMITS.offlineModel;
-  const found: Directives = {
+  const directives: Directives = {
     pauseMs: undefined,
     failWith: undefined,
     reasons: false,
@@ -47,16 +47,16 @@ export function parseDirectives(input: string): Directives {
     searched = searched.slice(match[0].length);
     const [, directive, number, name] = match;
     if (directive === 'slow')
-      found.pauseMs = Math.min(Number(number ?? slowWordMs), longestPauseMs);
+      directives.pauseMs = Math.min(Number(number ?? slowWordMs), longestPauseMs);
     if (directive === 'fail')
-      found.failWith = /^[45]\d\d$/.test(number ?? '') ? Number(number) : 500;
-    if (directive === 'reason') found.reasons = true;
+      directives.failWith = /^[45]\d\d$/.test(number ?? '') ? Number(number) : 500;
+    if (directive === 'reason') directives.reasons = true;
     if (name !== undefined) {
       const object = leadingObject(searched);
-      found.calls.push({ name, arguments: object ?? '{}' });
+      directives.calls.push({ name, arguments: object ?? '{}' });
       searched = searched.slice(object?.length ?? 0).trimStart();
     }
   }
-  found.rest = searched + beyond;
-  return found;
+  directives.rest = searched + beyond;
+  return directives;
 }

@@ -15,7 +15,7 @@ interface Making {
   remainingSchemaChars: number;
 }
 
-/** The schema asks for a longer answer than the model gives. */
+/** The schema requires a longer answer than the model gives. */
 export class AnswerTooLong extends Error {}
 
 type Schema = Readonly<Record<string, unknown>>;

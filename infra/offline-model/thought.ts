@@ -47,7 +47,7 @@ function searchedWords(input: string): Set<string> {
 }
 
 /**
- * The arguments for calling a function that the input clearly asks for; undefined if it does not.
+ * The arguments for calling a function that the input clearly requests; undefined if it does not.
  * `words` are those of the input.
  */
 function argumentsFor(name: string, input: string, words: ReadonlySet<string>): string | undefined {
@@ -100,7 +100,7 @@ function missingFunctions(requested: readonly string[], offered: readonly string
     : ` I can call ${offered.join(', ')}, not ${quoted(missing)}.`;
 }
 
-/** The calls that the input asks for: those of its directives, or one that its words ask for. */
+/** The calls that the input requests: those of its directives, or one that its words request. */
 function requestedCalls(
   { calls, rest }: Directives,
   offered: readonly string[],
@@ -118,7 +118,7 @@ function requestedCalls(
  * Always answers the same request identically: with the last input, the number of user turns in the
  * request, and the results of the functions called for that input. Calls the functions that the
  * directives of the input name, or the first offered one that its words ask for, once per input. If
- * the request asks for JSON, the answer is JSON.
+ * the request requires JSON, the answer is JSON.
  */
 export function think(request: CompletionRequest): Thought {
   const { messages } = request;

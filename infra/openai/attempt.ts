@@ -70,7 +70,7 @@ const isEventStream = (headers: RawHeaders): boolean =>
   replyHeader(headers, 'content-type')?.trim().toLowerCase().startsWith('text/event-stream') ??
   false;
 
-/** What servers send for a body without a content coding. */
+/** The values that servers send for a body without a content coding. */
 const NO_CODINGS = ['', 'identity', 'none'];
 
 const isEncoded = (headers: RawHeaders): boolean =>

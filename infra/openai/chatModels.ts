@@ -9,9 +9,9 @@ import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { lazyValidator } from '../../shared/lib/validation/validation.ts';
 import { requestCompletion } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
-import { Agent, buildConnector } from '../lib/dispatchers.ts';
-import { limitInformationalResponses } from '../lib/informationalResponses.ts';
-import { limitUncountedBytes } from '../lib/uncountedBytes.ts';
+import { Agent, buildConnector } from '../lib/http/dispatchers.ts';
+import { limitInformationalResponses } from '../lib/http/informationalResponses.ts';
+import { limitUncountedBytes } from '../lib/http/uncountedBytes.ts';
 import {
   openProvider,
   type AttemptLimits,
@@ -54,14 +54,14 @@ const isSize = (value: unknown): value is number =>
 export function parseModelList(
   body: unknown,
   provider: string,
-  known: readonly ModelInfo[],
+  configuredModels: readonly ModelInfo[],
 ): ModelInfo[] {
   const listed = isModelList()(body) ? body.data : [];
   const ids = new Set<string>();
   const models = listed.flatMap(({ id, ...sizes }): ModelInfo[] => {
     if (id === '' || id.length > LIMITS.model.labelChars || ids.has(id)) return [];
     ids.add(id);
-    const documented = known.find((model) => model.id === id);
+    const documented = configuredModels.find((model) => model.id === id);
     if (documented) return [documented];
     const { n_ctx, n_ctx_train } = (sizes.meta ?? {}) as Record<string, unknown>;
     const { max_model_len, context_length, context_window } = sizes;
@@ -162,8 +162,8 @@ export function createChatModels(options: ChatModelsOptions): OpenChatModels {
   }
 
   function open(provider: Provider): OpenProvider {
-    const known = opened.get(provider.id);
-    if (known) return known;
+    const existing = opened.get(provider.id);
+    if (existing) return existing;
     const created = openProvider(provider, options.limits, connection);
     opened.set(provider.id, created);
     return created;

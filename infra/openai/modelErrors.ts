@@ -56,8 +56,10 @@ const PARAMETER =
  */
 function identifiersOf({ status, type, code, param }: APIError): string {
   const parameter = typeof param === 'string' ? PARAMETER.exec(param)?.[0] : undefined;
-  const known = [type, code].filter((name) => IDENTIFIERS.has(name));
-  return [status, ...new Set(known), parameter].filter((part) => part !== undefined).join(' ');
+  const identifiers = [type, code].filter((name) => IDENTIFIERS.has(name));
+  return [status, ...new Set(identifiers), parameter]
+    .filter((part) => part !== undefined)
+    .join(' ');
 }
 
 const DEFAULT_RETRY_AFTER_S = 1;

@@ -7,7 +7,7 @@ import {
 } from '../../shared/sessions/turns/requestForm.ts';
 import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
 
-/** What a provider accepts, as configured. Settings that are absent are learned from its answers. */
+/** The configured capabilities of a provider. Absent settings are learned from its answers. */
 export interface ProviderQuirks {
   max_tokens_field?: 'max_completion_tokens' | 'max_tokens';
   /** False for a server that does not accept the field. */
@@ -49,18 +49,18 @@ const STANDARD_FIELDS = new Set(['id', 'type', 'function', 'name', 'arguments'])
 
 /** The first names of the fields of tool calls beside the standard ones. */
 function callFieldsOf({ messages }: ChatRequest): ReadonlySet<string> {
-  const found = new Set<string>();
+  const fieldNames = new Set<string>();
   for (const message of messages) {
     if (message.role !== 'assistant') continue;
     for (const call of message.tool_calls ?? [])
       for (const fields of [call, call.function])
         for (const name of Object.keys(fields)) {
           if (STANDARD_FIELDS.has(name) || name.length > CALL_FIELD_CHARS) continue;
-          found.add(name);
-          if (found.size === MOST_CALL_FIELDS) return found;
+          fieldNames.add(name);
+          if (fieldNames.size === MOST_CALL_FIELDS) return fieldNames;
         }
   }
-  return found;
+  return fieldNames;
 }
 
 /** Whether an error response names a field of the request as one that the server does not accept. */
@@ -191,14 +191,14 @@ export function createRequestForms(): RequestForms {
 
   return {
     async send(modelId, quirks, request, send) {
-      const known = forms.get(modelId) ?? configuredForm(quirks);
+      const currentForm = forms.get(modelId) ?? configuredForm(quirks);
       const changed = new Set<Field>();
-      for (let form = known; ;) {
+      for (let form = currentForm; ;) {
         const effective = effectiveForm(form, request);
         const sent = effective ? applyRequestForm(effective, request) : request;
         try {
           const answer = await send(sent, form.stream_options !== false);
-          if (form !== known) forms.set(modelId, form);
+          if (form !== currentForm) forms.set(modelId, form);
           if (!quirks.max_tokens_field) learnFromUsage(modelId, form, sent, answer);
           return effective ? { ...answer, sent: { request: sent, form: effective } } : answer;
         } catch (error) {

@@ -1,16 +1,8 @@
-import { createBackoff } from '../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { sleepUntilAborted } from '../../shared/lib/time/sleep.ts';
 import { ALL, MEMBER, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
-import { connectPostgres, type PostgresConnection } from './connection.ts';
+import type { PostgresConnection } from './connection.ts';
+import { listenUntilAborted } from './listener.ts';
 
-const STATEMENT_MS = 2_000;
-/**
- * The interval of the queries that detect a dead connection, which would deliver no more
- * notifications.
- */
-const HEARTBEAT_MS = 2_000;
-const PAUSES = { firstMs: 50, longestMs: 2_000, spread: [0.5, 1] } as const;
 /** The most messages in one statement. */
 const BATCH_SIZE = 64;
 
@@ -31,7 +23,7 @@ interface Message {
 export function openPostgresBroadcast(databaseUrl: string, name: string): Broadcast {
   if (!MEMBER.test(name)) throw new RangeError(`${name} can't be the name of a member`);
   const closing = new AbortController();
-  const listeners = new Set<{ hear: (message: string) => void; missed?: () => void }>();
+  const listeners = new Set<{ onMessage: (message: string) => void; onMissed?: () => void }>();
   const outbox: Message[] = [];
   let connection: PostgresConnection | undefined;
   let sending = false;
@@ -55,43 +47,24 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
     }
   }
 
-  /** Listens on one connection until it breaks or the broadcast is closed. Throws pg's errors. */
-  async function follow(onConnected: () => void): Promise<void> {
-    const opened = await connectPostgres(databaseUrl, {
-      name: 'turnlog broadcast',
-      statementMs: STATEMENT_MS,
-    });
-    const { client, ended, close } = opened;
-    try {
+  const listening = listenUntilAborted(databaseUrl, {
+    name: 'turnlog broadcast',
+    async begin(opened) {
+      const { client } = opened;
       client.on('notification', ({ payload = '' }) =>
-        listeners.forEach(({ hear }) => hear(payload)),
+        listeners.forEach(({ onMessage }) => onMessage(payload)),
       );
       await client.query(`LISTEN ${channelOf(ALL)}; LISTEN ${channelOf(name)}`);
       connection = opened;
-      onConnected();
-      listeners.forEach(({ missed }) => missed?.());
-      const stopped = AbortSignal.any([ended, closing.signal]);
-      while (!stopped.aborted) {
-        await sleepUntilAborted(HEARTBEAT_MS, { signal: stopped, ref: false });
-        if (!stopped.aborted) await client.query('SELECT');
-      }
-    } finally {
+      listeners.forEach(({ onMissed }) => onMissed?.());
+    },
+    beat: (client) => client.query('SELECT'),
+    onEnd() {
       connection = undefined;
       outbox.length = 0;
-      await close();
-    }
-  }
-
-  async function followUntilClosed(): Promise<void> {
-    const { signal } = closing;
-    const pauses = createBackoff(PAUSES);
-    while (!signal.aborted) {
-      await follow(pauses.reset).catch(() => undefined);
-      if (!signal.aborted) await sleepUntilAborted(pauses.next(), { signal, ref: false });
-    }
-  }
-
-  const following = followUntilClosed();
+    },
+    signal: closing.signal,
+  });
 
   return {
     name,
@@ -102,15 +75,15 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
       void flushOutbox();
       return true;
     },
-    listen(hear, missed) {
-      const listener = { hear, ...(missed && { missed }) };
+    listen(onMessage, onMissed) {
+      const listener = { onMessage, ...(onMissed && { onMissed }) };
       listeners.add(listener);
       return () => listeners.delete(listener);
     },
     connected: () => connection !== undefined,
     async close() {
       closing.abort();
-      await following;
+      await listening;
     },
   };
 }

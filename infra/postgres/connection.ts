@@ -112,7 +112,7 @@ export async function commitDurably(client: ClientBase): Promise<void> {
  * Runs the work in a transaction. Throws the errors of pg and of the work. Nothing was committed
  * then, unless the answer to COMMIT was lost.
  */
-export async function transaction<Result>(
+export async function runInTransaction<Result>(
   client: ClientBase,
   work: () => Promise<Result>,
 ): Promise<Result> {

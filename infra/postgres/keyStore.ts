@@ -1,7 +1,12 @@
 import { Pool, type ClientBase } from 'pg';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
-import { commitDurably, connectPostgres, connectionOptions, transaction } from './connection.ts';
+import {
+  commitDurably,
+  connectPostgres,
+  connectionOptions,
+  runInTransaction,
+} from './connection.ts';
 import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 
@@ -102,7 +107,7 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
       const client = await pool.connect();
       try {
         await commitDurably(client);
-        await transaction(client, () => work(client));
+        await runInTransaction(client, () => work(client));
         client.release();
       } catch (error) {
         client.release(true);

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import type { Client } from 'pg';
-import { transaction } from './connection.ts';
+import { runInTransaction } from './connection.ts';
 import { retry } from '../../shared/lib/time/backoff.ts';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
 import { isLockedByOthers, isMissingRight, missingRightError } from './failures.ts';
@@ -65,7 +65,7 @@ export async function migrate(client: Client): Promise<void> {
 async function migrateAsOwner(client: Client): Promise<void> {
   const allMigrations = migrations();
   if ((await highestApplied(client)) >= (allMigrations.at(-1)?.number ?? 0)) return;
-  await transaction(client, async () => {
+  await runInTransaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
     await client.query(`SET LOCAL lock_timeout = ${LOCK_MS}`);
     await client.query(`CREATE SCHEMA IF NOT EXISTS turnlog;

@@ -1,6 +1,6 @@
 import { escapeIdentifier, type Client } from 'pg';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { connectPostgres, transaction } from './connection.ts';
+import { connectPostgres, runInTransaction } from './connection.ts';
 import { withDatabaseErrors, sqlState } from './failures.ts';
 import { migrate } from './migrate.ts';
 import { recordVersion } from './readModels/generations.ts';
@@ -45,7 +45,7 @@ export function migrateForServices(databaseUrl: string, roles: readonly string[]
     await migrate(client);
     const services = [...new Set([...(await grantedBefore(client)), ...roles])].toSorted();
     try {
-      await transaction(client, async () => {
+      await runInTransaction(client, async () => {
         await recordVersion(client, VERSION);
         for (const role of services) await client.query(grants(escapeIdentifier(role)));
         await client.query(GENERATIONS);

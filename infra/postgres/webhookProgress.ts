@@ -4,10 +4,10 @@ import type {
   WebhookProgressReader,
   WebhookProgressStore,
 } from '../../shared/webhooks/webhookProgress.ts';
-import { connectionOptions, transaction } from './connection.ts';
+import { connectionOptions, runInTransaction } from './connection.ts';
 import { withDatabaseErrors, isMissing } from './failures.ts';
 import { WEBHOOKS_LOCK } from './leases/locks.ts';
-import { awaitLeaseSession } from './leases/leaseSession.ts';
+import { awaitLeaseSession, type LeaseWait } from './leases/leaseSession.ts';
 
 const STATEMENT_MS = 5_000;
 const CONNECTIONS = 2;
@@ -51,12 +51,9 @@ export function openPostgresWebhookProgress(
  * Waits until this process holds the lease to deliver. Resolves with undefined if the signal aborts
  * first. The methods throw `store_unavailable`.
  */
-export async function acquireWebhookLease(options: {
-  databaseUrl: string;
-  signal: AbortSignal;
-  /** Called for every failure. The next attempt follows after a pause. */
-  onFailure: (error: unknown, retryInMs: number) => void;
-}): Promise<WebhookProgressStore | undefined> {
+export async function acquireWebhookLease(
+  options: LeaseWait,
+): Promise<WebhookProgressStore | undefined> {
   const session = await awaitLeaseSession({
     ...options,
     name: 'turnlog webhooks',
@@ -76,7 +73,7 @@ export async function acquireWebhookLease(options: {
     save: (changes) =>
       withDatabaseErrors(() =>
         session.run((client) =>
-          transaction(client, async () => {
+          runInTransaction(client, async () => {
             const updated = [...changes].filter(([, progress]) => progress !== undefined);
             const removed = [...changes.keys()].filter((id) => changes.get(id) === undefined);
             await client.query(SAVE, [

@@ -58,7 +58,7 @@ const isFolder = (path: string): boolean =>
 
 /**
  * Creates a folder and its parents one by one, accessible to the owner only. `recursive` of Node.js
- * retries forever, ignoring signals, where an existing folder accepts no new entry, as in /proc.
+ * retries endlessly, ignoring signals, where an existing folder accepts no new entry, as in /proc.
  */
 export function createFolders(path: string): void {
   if (isFolder(path)) return;

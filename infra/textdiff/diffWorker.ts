@@ -1,6 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { diffWordsWithSpace } from 'diff';
-import { timed } from '../../shared/lib/time/processorTime.ts';
+import { measureProcessorTime } from '../../shared/lib/time/processorTime.ts';
 import { REPLAY_LIMITS } from '../../shared/replays/limits.ts';
 import type { DiffPart, TextPair } from '../../shared/replays/comparison/textDiffer.ts';
 
@@ -17,6 +17,6 @@ function diffWords({ recorded, replayed }: TextPair): DiffPart[] | undefined {
 
 /** Answers each pair, in order. */
 parentPort!.on('message', (texts: TextPair) =>
-  parentPort!.postMessage(timed(() => diffWords(texts))),
+  parentPort!.postMessage(measureProcessorTime(() => diffWords(texts))),
 );
 parentPort!.postMessage('ready');

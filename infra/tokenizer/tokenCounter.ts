@@ -76,15 +76,11 @@ export function createTokenCounter(): TokenCounter & AsyncDisposable {
     account_id: string,
     deadline: number,
   ): Promise<number> {
-    const permit = await semaphore.acquire(
-      { account_id, bytes: 0 },
+    using _permit = await semaphore.acquire(
+      { account_id },
       { waitMs: Math.max(0, deadline - performance.now()), signal: closing.signal },
     );
-    try {
-      return await thread.count(slice);
-    } finally {
-      permit.release();
-    }
+    return await thread.count(slice);
   }
 
   return {

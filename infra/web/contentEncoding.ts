@@ -10,7 +10,7 @@ import {
   createZstdDecompress,
 } from 'node:zlib';
 import { KIB } from '../../shared/lib/units.ts';
-import { webFailed } from './failures.ts';
+import { webFailedError } from './failures.ts';
 
 /** The most codings of one body: each hides the size of what the next one decodes. */
 const CODINGS = 2;
@@ -35,7 +35,7 @@ async function firstChunkOf(stream: Readable): Promise<Buffer | undefined> {
 /** Creates a decoder for data that begin with this chunk. */
 type CreateDecoder = (first: Buffer) => Transform;
 
-/** None is asked for: these are what servers use all the same. */
+/** None is requested, but servers use these all the same. */
 const DECODERS: Readonly<Record<string, CreateDecoder>> = {
   gzip: () => createGunzip(),
   'x-gzip': () => createGunzip(),
@@ -51,7 +51,7 @@ async function* limited(source: AsyncIterable<Buffer>, most: number): AsyncGener
   let size = 0;
   for await (const chunk of source) {
     size += chunk.length;
-    if (size > most) throw webFailed('sends far more bytes than they decode to');
+    if (size > most) throw webFailedError('sends far more bytes than they decode to');
     yield chunk;
   }
 }
@@ -76,7 +76,7 @@ export async function decodeContent(
   );
   if (codings.length > CODINGS || decoders.includes(undefined)) {
     stream.destroy();
-    throw webFailed('answers in an encoding that is not known');
+    throw webFailedError('answers in an encoding that is not known');
   }
   let decoded = stream;
   for (const createDecoder of decoders.toReversed()) {

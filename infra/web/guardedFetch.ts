@@ -6,7 +6,7 @@ import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { abortable } from '../../shared/lib/concurrency/abortable.ts';
 import { isPublicAddress } from './ssrfGuard.ts';
 import { sendHttpRequest, type HttpResponse } from './httpRequest.ts';
-import { webFailed, webRefused } from './failures.ts';
+import { webFailedError, webRefusedError } from './failures.ts';
 
 export interface GuardOptions {
   /** Also addresses that are not public: for an operator who says so, and for tests. */
@@ -32,7 +32,7 @@ interface GuardedRequest {
 
 /** The answer of the last server; a body that is longer than what is read is `truncated`. */
 export interface GuardedAnswer extends HttpResponse {
-  /** Where it came from, after redirects. */
+  /** The URL after redirects. */
   url: string;
 }
 
@@ -73,7 +73,7 @@ const resolveName: Resolve = async (name) => {
       (answer) => answer.status === 'rejected' && !NO_SUCH_NAME.has(codeOf(answer.reason)),
     );
     if (addresses.length === 0 && failure)
-      throw webFailed('has a name that could not be looked up');
+      throw webFailedError('has a name that could not be looked up');
     return addresses;
   } finally {
     clearTimeout(timer);
@@ -94,12 +94,13 @@ const REDIRECTS = new Set([301, 302, 303, 307, 308]);
 /** Parses a URL: http or https, any port, no credentials. Throws `web_refused` with the reason. */
 function checkUrl(text: string, base?: URL): URL {
   if (text.length > LIMITS.web.urlChars)
-    throw webRefused(`is longer than ${LIMITS.web.urlChars} characters`);
+    throw webRefusedError(`is longer than ${LIMITS.web.urlChars} characters`);
   const url = URL.parse(text, base?.href);
-  if (!url) throw webRefused('is not a URL');
+  if (!url) throw webRefusedError('is not a URL');
   if (url.protocol !== 'http:' && url.protocol !== 'https:')
-    throw webRefused('has to begin with http:// or https://');
-  if (url.username !== '' || url.password !== '') throw webRefused('must not hold credentials');
+    throw webRefusedError('has to begin with http:// or https://');
+  if (url.username !== '' || url.password !== '')
+    throw webRefusedError('must not hold credentials');
   return url;
 }
 
@@ -109,9 +110,9 @@ async function checkedAddresses(
   { allowPrivate, resolve = resolveName }: GuardOptions,
 ): Promise<string[]> {
   const addresses = await addressesOf(hostname, resolve);
-  if (addresses.length === 0) throw webFailed('has a name that no name server knows');
+  if (addresses.length === 0) throw webFailedError('has a name that no name server knows');
   if (!allowPrivate && !addresses.every((address) => isPublicAddress(address)))
-    throw webRefused('leads to a network that is not public');
+    throw webRefusedError('leads to a network that is not public');
   return addresses;
 }
 
@@ -159,7 +160,7 @@ async function follow(
     );
     const next = redirects > 0 ? redirectOf(answer, url) : undefined;
     if (!next) return { ...answer, url: url.href };
-    if (followed === redirects) throw webFailed(`redirects more than ${redirects} times`);
+    if (followed === redirects) throw webFailedError(`redirects more than ${redirects} times`);
     url = next;
   }
 }
@@ -174,7 +175,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
   return async (request, signal) => {
     signal.throwIfAborted();
     const limit = new AbortController();
-    const tooLate = webFailed(`did not answer within ${options.ms / 1_000} s`);
+    const tooLate = webFailedError(`did not answer within ${options.ms / 1_000} s`);
     const timer = setTimeout(() => limit.abort(tooLate), options.ms);
     const leave = (): void => limit.abort(signal.reason);
     signal.addEventListener('abort', leave, { once: true });
@@ -183,7 +184,7 @@ export function createGuardedFetch(options: GuardOptions): GuardedFetch {
     } catch (error) {
       limit.signal.throwIfAborted();
       if (isTurnlogError(error)) throw error;
-      throw webFailed(`can’t be reached, or broke off (${codeOf(error)})`, error);
+      throw webFailedError(`can’t be reached, or broke off (${codeOf(error)})`, error);
     } finally {
       clearTimeout(timer);
       signal.removeEventListener('abort', leave);

@@ -1,7 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { TimedAnswer } from '../../shared/lib/time/processorTime.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import { webFailed } from './failures.ts';
+import { webFailedError } from './failures.ts';
 
 /** A page, and where it came from. */
 export interface Html {
@@ -27,7 +27,8 @@ export function textOfHtml(html: Html, signal: AbortSignal): Promise<TimedAnswer
     stdout: true,
     stderr: true,
   });
-  const tooMuch = (): void => reject(webFailed('answers with a page that can’t be read as text'));
+  const tooMuch = (): void =>
+    reject(webFailedError('answers with a page that can’t be read as text'));
   const leave = (): void => reject(signal.reason as Error);
   const timer = setTimeout(tooMuch, LIMITS.web.htmlMs);
   signal.addEventListener('abort', leave, { once: true });

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { convert } from 'html-to-text';
-import { timed } from '../../shared/lib/time/processorTime.ts';
+import { measureProcessorTime } from '../../shared/lib/time/processorTime.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import type { Html } from './htmlThread.ts';
 
@@ -30,4 +30,4 @@ const textOf = (): string =>
     // Links may be many times as long as the page that has them.
   }).slice(0, RUN_LIMITS.web.pageBytes);
 
-parentPort!.postMessage(timed(textOf));
+parentPort!.postMessage(measureProcessorTime(textOf));

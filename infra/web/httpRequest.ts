@@ -3,9 +3,9 @@ import type { Dispatcher } from 'undici';
 import { LIMITS } from '../../shared/limits.ts';
 import { createByteCollector } from '../../shared/lib/memory/byteCollector.ts';
 import type { Readable } from 'node:stream';
-import { buildConnector, Client, requestThrough } from '../lib/dispatchers.ts';
-import { limitInformationalResponses } from '../lib/informationalResponses.ts';
-import { limitUncountedBytes } from '../lib/uncountedBytes.ts';
+import { buildConnector, Client, requestThrough } from '../lib/http/dispatchers.ts';
+import { limitInformationalResponses } from '../lib/http/informationalResponses.ts';
+import { limitUncountedBytes } from '../lib/http/uncountedBytes.ts';
 import { decodeContent } from './contentEncoding.ts';
 
 /** As much of a body as was read, and whether that is all. */

@@ -2,7 +2,7 @@ import { createFairLanes } from '../../shared/lib/concurrency/fairLanes.ts';
 import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ReadPage } from '../../shared/ports/pages.ts';
-import { webFailed } from './failures.ts';
+import { webFailedError } from './failures.ts';
 import { createGuardedFetch, type GuardedAnswer, type GuardOptions } from './guardedFetch.ts';
 import { textOfHtml } from './htmlThread.ts';
 
@@ -28,7 +28,7 @@ function decode({ body, headers }: GuardedAnswer, isHtml: boolean): string {
 const typeOf = ({ headers }: GuardedAnswer): string =>
   (headers['content-type'] ?? '').split(';')[0]!.trim().toLowerCase();
 
-/** What a model is told before the text, where that is not what it asked for. */
+/** Notes for the model before a text that differs from the page it requested. */
 const noteOn = (url: string, { url: final, truncated }: GuardedAnswer): string =>
   [
     ...(final === new URL(url).href ? [] : [`(From ${final})`]),
@@ -45,7 +45,7 @@ export function createPageReader(
   options: Pick<GuardOptions, 'allowPrivate'> & Partial<GuardOptions>,
 ): ReadPage {
   const fetchPage = createGuardedFetch({ redirects, bytes: pageBytes, ms: pageMs, ...options });
-  const line = createFairSemaphore(
+  const semaphore = createFairSemaphore(
     'web_pages',
     { permits: pages, bytes: Infinity },
     { permits: pagesOfAccount, bytes: Infinity },
@@ -57,34 +57,30 @@ export function createPageReader(
   });
 
   return async (url, { account_id, signal }) => {
-    const asked = { account_id, bytes: 0 };
-    const place = await line.acquire(asked, { waitMs: pageWaitMs, signal });
+    using _permit = await semaphore.acquire({ account_id }, { waitMs: pageWaitMs, signal });
+    const headers = {
+      accept: 'text/html, text/*, application/json;q=0.9',
+      'user-agent': 'turnlog',
+    };
+    const answer = await fetchPage({ url, method: 'GET', headers }, signal);
+    if (answer.status < 200 || answer.status > 299)
+      throw webFailedError(`answers with status ${answer.status}`);
+    const type = typeOf(answer);
+    const isHtml = HTML.has(type);
+    if (!isHtml && !PLAIN.test(type))
+      throw webFailedError('answers with something that is no text');
+    const text = decode(answer, isHtml);
+    const note = noteOn(url, answer);
+    if (!isHtml) return note + text;
+    const thread = await threads.acquire(account_id, { waitMs: pageWaitMs, signal });
+    const began = performance.now();
+    let cpuMs: number | undefined;
     try {
-      const headers = {
-        accept: 'text/html, text/*, application/json;q=0.9',
-        'user-agent': 'turnlog',
-      };
-      const answer = await fetchPage({ url, method: 'GET', headers }, signal);
-      if (answer.status < 200 || answer.status > 299)
-        throw webFailed(`answers with status ${answer.status}`);
-      const type = typeOf(answer);
-      const isHtml = HTML.has(type);
-      if (!isHtml && !PLAIN.test(type)) throw webFailed('answers with something that is no text');
-      const text = decode(answer, isHtml);
-      const note = noteOn(url, answer);
-      if (!isHtml) return note + text;
-      const thread = await threads.acquire(account_id, { waitMs: pageWaitMs, signal });
-      const began = performance.now();
-      let cpuMs: number | undefined;
-      try {
-        const converted = await textOfHtml({ text, url: answer.url }, signal);
-        cpuMs = converted.cpuMs;
-        return note + converted.answer;
-      } finally {
-        thread.release(cpuMs ?? performance.now() - began);
-      }
+      const converted = await textOfHtml({ text, url: answer.url }, signal);
+      cpuMs = converted.cpuMs;
+      return note + converted.answer;
     } finally {
-      place.release();
+      thread.release(cpuMs ?? performance.now() - began);
     }
   };
 }

@@ -1,7 +1,7 @@
 import { LIMITS } from '../../shared/limits.ts';
 import type { CosignRequest, Witness, WitnessAnswer } from '../../shared/transparency/witness.ts';
 import { parseVkey } from '../../shared/transparency/tlog/noteKeys.ts';
-import { limitedFetch } from '../lib/limitedFetch.ts';
+import { limitedFetch } from '../lib/http/limitedFetch.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 import type { WitnessesFile } from './witnessesFile.ts';
 

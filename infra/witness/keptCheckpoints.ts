@@ -6,7 +6,7 @@ import type {
   KeptCheckpoints,
 } from '../../shared/transparency/kept/compareTree.ts';
 import { readRegularFile } from '../lib/regularFile.ts';
-import { limitedFetch } from '../lib/limitedFetch.ts';
+import { limitedFetch } from '../lib/http/limitedFetch.ts';
 import { describeFailure, readLimitedText } from './response.ts';
 
 const { files: MAX_FILES, fileBytes: MAX_BYTES, answerMs: ANSWER_MS } = LIMITS.keptCheckpoints;
@@ -21,15 +21,15 @@ async function readFiles(location: string): Promise<KeptCheckpoint[] | { trouble
     ? (await readdir(location)).filter((name) => !name.startsWith('.')).toSorted()
     : [''];
   if (names.length > MAX_FILES) return { trouble: `holds more than ${MAX_FILES} files` };
-  const found: KeptCheckpoint[] = [];
+  const checkpoints: KeptCheckpoint[] = [];
   for (const name of names) {
     const file = isFolder ? join(location, name) : location;
     const { size } = await stat(file);
     if (size > MAX_BYTES)
       return { trouble: isFolder ? `has the file ${name}, which ${tooLarge}` : tooLarge };
-    found.push({ name: file, note: (await readRegularFile(file)).toString() });
+    checkpoints.push({ name: file, note: (await readRegularFile(file)).toString() });
   }
-  return found;
+  return checkpoints;
 }
 
 async function readUrl(

@@ -2,6 +2,8 @@ import type { ReadAudit } from '../../shared/audit/foldedReads.ts';
 import type { FoldedRead } from '../../shared/audit/foldedReadKinds.ts';
 import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../shared/runs/context.ts';
+import type { RateLimiter } from '../../shared/ports/rateLimiter.ts';
+import type { StorageQuotas } from '../../shared/storage/quotas.ts';
 import type { ReplayContext } from '../../shared/replays/commands.ts';
 import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
@@ -34,7 +36,7 @@ export interface ProcessContext extends Pick<RunContext, 'ids' | 'logger' | 'mem
   metrics: Metrics;
   /** The version of the package. */
   version: string;
-  /** True where the metrics have a port of their own. */
+  /** True where the metrics have their own port. */
   hasMetricsPort: boolean;
 }
 
@@ -59,15 +61,30 @@ export interface ConsoleContext extends Pick<ConsoleBuild, 'folder' | 'visit'> {
   signInCode: SignInCode;
 }
 
+interface RequestLimits {
+  /** Requests per second of an API key, across all processes. */
+  requestsPerSecond: number;
+  /** How long a request waits for the event store in all, in milliseconds. */
+  storeWaitMs: number;
+}
+
+/** The runs that the API serves, with the limits of its requests. */
+export type ServedRuns = RunContext &
+  Pick<ReplayContext, 'replayStarts'> & {
+    differ: TextDiffer;
+    limits: RequestLimits;
+    /** The storage quotas of accounts. `store` enforces them. */
+    quotas: Pick<StorageQuotas, 'useOf'>;
+    rateLimiter: RateLimiter;
+  };
+
 /** The dependencies of the API. */
-export type ApiContext = RunContext &
+export type ApiContext = ServedRuns &
   ProcessContext &
   TransparencyLogContext &
   FeedContext &
-  Pick<ErasureContext, 'judge'> &
-  Pick<ReplayContext, 'replayStarts'> & {
+  Pick<ErasureContext, 'judge'> & {
     webhooks: ServedWebhooks;
-    differ: TextDiffer;
     /** Undefined if the console is off. */
     console: ConsoleContext | undefined;
     /** Reads that are recorded in the audit. */

@@ -101,7 +101,7 @@ export async function eraseOwned(
   await using opened = new AsyncDisposableStack();
   const upToDate = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const erasing = { ...operator, replaysAt: upToDate, dependentsAt: upToDate };
+  const erasing = { ...operator, dependentsAt: upToDate };
   return await withHoldReason({ operator }, account_id, () =>
     eraseWithReplays(erasing, stream, { reason: 'request', note }, actor),
   );

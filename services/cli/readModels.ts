@@ -60,7 +60,7 @@ function rowsLines({ complete, rows, differing, named }: VerificationResult): st
   ];
 }
 
-/** What a verification has taken from an interrupted one, or why nothing. */
+/** Describes the rows that a verification has taken from an interrupted one, or why it took none. */
 const continuedLines = ({ continued, anew }: VerificationResult): string[] => [
   ...(continued
     ? [

@@ -43,7 +43,7 @@ function requireFolder(config: Config, requirement: LogRequirement): void {
     requireLogFolder(DATA_DIR, FIND_FOLDER);
 }
 
-const untilAborted = (signal: AbortSignal): Promise<void> =>
+const waitUntilAborted = (signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     signal.addEventListener('abort', () => resolve(), { once: true });
   });
@@ -75,7 +75,7 @@ export function createRunners(
       );
       const { EVENTSTOREDB_URL: cluster } = config;
       if (cluster !== undefined && requirement === 'existing')
-        await Promise.race([requireEventsIn(cluster, operator), untilAborted(signal)]);
+        await Promise.race([requireEventsIn(cluster, operator), waitUntilAborted(signal)]);
       signal.throwIfAborted();
       await command({ operator, ...terminal });
     });

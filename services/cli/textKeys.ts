@@ -91,7 +91,7 @@ async function status(context: CliContext): Promise<void> {
   else if (!complete) exitWith(EXIT.interrupted);
 }
 
-/** What a complete rotation means for each master key of the file. */
+/** Describes the effect of a complete rotation on each master key of the file. */
 function describeUnusedKeys(
   unused: readonly string[],
   { missing, reason }: RotationProgress,
@@ -159,7 +159,7 @@ interface ReconcileOptions {
   apply?: boolean;
 }
 
-/** What a reconciliation did, or would do. */
+/** Describes the effect of a reconciliation, or that of applying it. */
 function describeOutcome(apply: boolean, destroy: number, keep: number): string[] {
   const kept = `${keep} keys are kept.`;
   if (destroy + keep === 0) return ['No key of an erased stream is left.'];

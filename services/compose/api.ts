@@ -20,13 +20,11 @@ import { heapBytesFor, type MemoryLedger } from '../../shared/lib/memory/ledger.
 import { LIMITS } from '../../shared/limits.ts';
 import { compileEventValidators } from '../../shared/eventlog/domainEvent.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
-import type { ReplayContext } from '../../shared/replays/commands.ts';
-import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { registerResource } from '../../shared/lib/concurrency/resources.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
 import { startOpenTurnCloser, startTurnWatch } from '../process/upkeep/periodicTask.ts';
-import type { ProcessPart } from '../process/processParts.ts';
+import type { ProcessPart, ServedRuns } from '../process/processParts.ts';
 import { openModels } from './features/models.ts';
 import type { Opening } from './opening.ts';
 import { systemClock, systemIds } from './system.ts';
@@ -34,9 +32,9 @@ import { createReplayStarts } from './features/replays.ts';
 import { openTools } from './features/tools.ts';
 import { entriesUpTo } from '../../shared/lib/memory/entriesUpTo.ts';
 
-/** What differs between an embedded service and a replica. */
+/** The part of the context that differs between an embedded service and a replica. */
 type RunStorage = Pick<
-  RunContext,
+  ServedRuns,
   'store' | 'quotas' | 'damaged' | 'readModels' | 'cachedRows' | 'instance' | 'rateLimiter'
 > & {
   /** Exchanges the output and the ends of turns with the other processes over the log. */
@@ -44,9 +42,6 @@ type RunStorage = Pick<
   /** True if other processes may write to the log without a broadcast. */
   sharesLog?: boolean;
 };
-
-/** The context of the API and its runs, without what other parts of the process serve. */
-export type ServedRuns = RunContext & Pick<ReplayContext, 'replayStarts'> & { differ: TextDiffer };
 
 /** V8 takes two bytes for a character beyond Latin-1, and for all others of its string. */
 const BYTES_PER_CHAR = 2;

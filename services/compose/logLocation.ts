@@ -3,7 +3,7 @@ import type { Config } from '../../shared/lib/config/config.ts';
 import { sha256 } from '../../shared/eventlog/hashChain.ts';
 
 /**
- * Where a log is: in a data folder, or in the EventStoreDB cluster of a connection string, with the
+ * The location of a log: a data folder, or the EventStoreDB cluster of a connection string, with the
  * time limit of an append or a read in milliseconds.
  */
 export type LogLocation = { folder: string } | { cluster: string; waitMs?: number };
@@ -38,7 +38,7 @@ export interface ReplicaLocation {
   masterKeyFile: string | undefined;
 }
 
-/** Where a service keeps its log and its read models. */
+/** The locations of a service's log and read models. */
 export type StorageLocation = EmbeddedLocation | ReplicaLocation;
 
 /** The storage that the configuration names. */

@@ -19,7 +19,7 @@ import type { EmbeddedLocation, StorageLocation } from './logLocation.ts';
 import { observeStore } from './features/metrics.ts';
 import { openTextKeys, textKeysPart } from './textKeys.ts';
 
-/** What the parts of a process are opened with; `opened` closes them in reverse order. */
+/** The dependencies of opening the parts of a process; `opened` closes them in reverse order. */
 export interface Opening {
   config: Config;
   logger: Logger;

@@ -25,7 +25,7 @@ function openFilesLimit(): number | undefined {
   }
 }
 
-/** What limits the connections of a process; unknown open files are undefined. */
+/** The limits on the connections of a process; unknown open files are undefined. */
 const processLimits = () => ({
   openFiles: openFilesLimit(),
   heapBytes: getHeapStatistics().heap_size_limit,

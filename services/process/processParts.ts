@@ -1,16 +1,16 @@
 import type { ErasureContext } from '../../shared/erasure/retention/requireErasable.ts';
-import type { RunContext } from '../../shared/runs/context.ts';
+import type { ServedRuns } from '../api/context.ts';
 import type { ConsoleBuild } from '../../shared/ports/consoleBuild.ts';
 import type { AccountFeed } from '../../shared/feed/accountFeed.ts';
 import type { PermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
-import type { ReplayContext } from '../../shared/replays/commands.ts';
-import type { TextDiffer } from '../../shared/replays/comparison/textDiffer.ts';
 import type { TileReader } from '../../shared/transparency/tileStore.ts';
 import type { ServedWebhooks } from '../../shared/webhooks/queries.ts';
 import type { Metrics } from '../../shared/health/metrics.ts';
 import type { Health } from '../../shared/health/health.ts';
 import type { PeriodicTask } from './upkeep/periodicTask.ts';
+
+export type { ServedRuns };
 
 /** A part of a running process. Every member is optional: an event store is a part as it is. */
 export interface ProcessPart {
@@ -28,18 +28,16 @@ export interface ProcessPart {
   upkeep?(): PeriodicTask;
 }
 
-/** What one process runs, for any choice of services. Disposing of it closes every part. */
+/** The parts of one process, for any choice of services. Disposing of it closes every part. */
 export interface ProcessParts extends AsyncDisposable {
   /** The context of the API; undefined if this process does not serve it. */
   api:
-    | (RunContext & {
+    | (ServedRuns & {
         tiles: TileReader;
         feed: AccountFeed;
         followers: PermitPool;
         webhooks: ServedWebhooks;
-        differ: TextDiffer;
-      } & Pick<ReplayContext, 'replayStarts'> &
-        Required<Pick<ErasureContext, 'judge'>>)
+      } & Required<Pick<ErasureContext, 'judge'>>)
     | undefined;
   /** The build of the console; undefined if it is off, or if this process does not serve the API. */
   console: ConsoleBuild | undefined;

@@ -9,7 +9,7 @@ import type { Availability, ProcessContext } from '../api/context.ts';
 import { isLoopbackHost } from '../api/console/signIn.ts';
 import { createSignInCode } from '../api/console/signInCode.ts';
 import { startServer, type ApiServer } from '../api/http/connection/server.ts';
-import { bootstrap } from './startup/bootstrap.ts';
+import { issueBootstrapKey } from './startup/bootstrap.ts';
 import { checkHealth, shareHealth } from './health/health.ts';
 import { connectionLimit } from './connectionLimit.ts';
 import { retryUntilStoreAvailable } from './startup/retryUntilStoreAvailable.ts';
@@ -50,7 +50,7 @@ async function prepare(
   const { config, logger, signal } = start;
   for (const part of parts) await part.prepare?.(signal);
   if (!api) return undefined;
-  const issueFirst = () => bootstrap(api, config.BOOTSTRAP_API_KEY, signal);
+  const issueFirst = () => issueBootstrapKey(api, config.BOOTSTRAP_API_KEY, signal);
   const firstKey = await retryUntilStoreAvailable(issueFirst, logger, signal);
   for (const part of parts) await part.settle?.();
   return firstKey;

@@ -22,7 +22,7 @@ const TEXTS = ['name'];
 
 type Place = Pick<DamagedRow, 'table' | 'key'>;
 
-/** What the log says of an account, as far as this process has read it. */
+/** The rows of an account as the log defines them, as far as this process has read it. */
 interface KnownAccount extends StreamRows {
   /** When this process read the last event, and when it looked for a later one. */
   learnedAt: number;
@@ -72,21 +72,21 @@ export function createAccountRowChecks(
     return events;
   }
 
-  async function readOn(accountId: string, known: KnownAccount): Promise<void> {
+  async function readOn(accountId: string, account: KnownAccount): Promise<void> {
     for (;;) {
-      known.lookedAt = now();
+      account.lookedAt = now();
       const page = {
         direction: 'forwards',
         limit: PAGE_EVENTS,
         maxBytes: LIMITS.store.pageBytes,
       } as const;
-      const from = known.revision + 1;
+      const from = account.revision + 1;
       const events = await readEvents(accountId, { ...page, from });
-      applyToRows(known, events.map(withEmptyTexts));
-      if (known.revision < from) return;
-      known.learnedAt = now();
+      applyToRows(account, events.map(withEmptyTexts));
+      if (account.revision < from) return;
+      account.learnedAt = now();
       // An account that was forgotten meanwhile is read again by the next request.
-      if (accounts.peek(accountId) === known) accounts.set(accountId, known);
+      if (accounts.peek(accountId) === account) accounts.set(accountId, account);
       if (!isFull({ ...page, events })) return;
       // Reads of an embedded log don't wait: a long stream would keep the event loop busy.
       await yieldToEventLoop(accountId);
@@ -105,19 +105,19 @@ export function createAccountRowChecks(
     { account_id, revision }: Pick<AccountRow, 'account_id' | 'revision'>,
   ): Promise<KnownAccount> {
     const started = { learnedAt: 0, lookedAt: 0, reading: undefined };
-    const known = accounts.get(account_id) ?? { ...noRows(), ...started };
+    const account = accounts.get(account_id) ?? { ...noRows(), ...started };
     // Before it is read, so that requests that come meanwhile wait for that read.
-    if (known.revision < 0) accounts.set(account_id, known);
-    if (known.revision >= revision) {
-      if (now() - known.lookedAt > LOOK_AGAIN_MS)
-        void follow(account_id, known).catch(() => undefined);
-      return known;
+    if (account.revision < 0) accounts.set(account_id, account);
+    if (account.revision >= revision) {
+      if (now() - account.lookedAt > LOOK_AGAIN_MS)
+        void follow(account_id, account).catch(() => undefined);
+      return account;
     }
     await findings.untilSeen(place, async () => {
-      await follow(account_id, known);
-      return known.revision >= revision;
+      await follow(account_id, account);
+      return account.revision >= revision;
     });
-    return known;
+    return account;
   }
 
   /** Judges a row beside what the log says of it; `expected` is undefined when it says nothing. */

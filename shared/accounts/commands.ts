@@ -57,7 +57,7 @@ export async function openAccount(
   return opened?.position;
 }
 
-/** What a new key may do, and for how long. */
+/** The permissions and the lifetime of a new key. */
 interface KeyGrant {
   name: string;
   scopes: readonly Scope[];

@@ -8,7 +8,7 @@ export type AccountKey = KeyData & {
   replaced?: { by: string; end: string | null };
 };
 
-/** What the events of a key say about it. */
+/** The data of a key in its events. */
 export function keyDataOf(key: AccountKey): KeyData {
   const { revoked: _revoked, replaced: _replaced, ...data } = key;
   return data;

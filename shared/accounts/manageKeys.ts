@@ -23,7 +23,7 @@ export interface IssuedKey {
 }
 
 /** The same error for an unknown key and for one of another account. */
-export const keyNotFound = (): TurnlogError =>
+export const keyNotFoundError = (): TurnlogError =>
   new TurnlogError('key_not_found', 'There is no such API key.');
 
 const SECOND_MS = 1_000;
@@ -87,7 +87,7 @@ export async function findOwnKey(
   keyId: string,
 ): Promise<ApiKeyRow> {
   const row = isIdOf('key', keyId) ? await readModels.findApiKey(keyId) : undefined;
-  if (row?.account_id !== accountId) throw keyNotFound();
+  if (row?.account_id !== accountId) throw keyNotFoundError();
   return row;
 }
 
@@ -161,7 +161,7 @@ interface RotationInput {
 }
 
 /** A key that a request issued in place of another one. */
-export interface RotatedKey {
+interface RotatedKey {
   issued: IssuedKey;
   /** Until when the other key stays valid. */
   old_expires_at: string;

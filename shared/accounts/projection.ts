@@ -1,7 +1,7 @@
 import { scopesOf, type AccountEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type RowChange } from '../projections/change.ts';
+import { requireAbsent, requirePresent, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { ACCOUNT_TABLES } from './tables.ts';
 
@@ -14,7 +14,7 @@ type Change = RowChange<RowsOf<typeof ACCOUNT_TABLES>>;
 const follow = (account_id: string, revision: number): Change => ({
   table: 'accounts',
   key: [account_id],
-  change: (row) => ({ ...present(row, 'account'), revision }),
+  change: (row) => ({ ...requirePresent(row, 'account'), revision }),
 });
 
 /** Maps an event of an account's stream to changes of `accounts` and `api_keys`. */
@@ -29,7 +29,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
           table: 'accounts',
           key: [account_id],
           change: (row) => {
-            absent(row, 'account');
+            requireAbsent(row, 'account');
             return {
               account_id,
               name: event.data.name,
@@ -50,7 +50,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
           table: 'api_keys',
           key: [event.data.key_id],
           change: (row) => {
-            absent(row, 'API key');
+            requireAbsent(row, 'API key');
             const { key_id, name, hash, expires_at } = event.data;
             return {
               key_id,
@@ -76,7 +76,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
           table: 'api_keys',
           key: [event.data.key_id],
           change: (row) => ({
-            ...present(row, 'API key'),
+            ...requirePresent(row, 'API key'),
             revoked_at: at,
             revoked_by: author,
             revision,
@@ -90,7 +90,12 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
         {
           table: 'api_keys',
           key: [key_id],
-          change: (row) => ({ ...present(row, 'API key'), replaced_by, expires_at, revision }),
+          change: (row) => ({
+            ...requirePresent(row, 'API key'),
+            replaced_by,
+            expires_at,
+            revision,
+          }),
         },
       ];
     }
@@ -99,7 +104,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
         {
           table: 'accounts',
           key: [account_id],
-          change: (row) => ({ ...present(row, 'account'), limits: event.data, revision }),
+          change: (row) => ({ ...requirePresent(row, 'account'), limits: event.data, revision }),
         },
       ];
     case 'account.retention_set.v1':
@@ -107,7 +112,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
         {
           table: 'accounts',
           key: [account_id],
-          change: (row) => ({ ...present(row, 'account'), retention: event.data, revision }),
+          change: (row) => ({ ...requirePresent(row, 'account'), retention: event.data, revision }),
         },
       ];
     case 'account.hold_set.v1':
@@ -115,7 +120,7 @@ export function projectAccount(recorded: RecordedEvent, event: AccountEvent): Ch
         {
           table: 'accounts',
           key: [account_id],
-          change: (row) => ({ ...present(row, 'account'), hold: event.data, revision }),
+          change: (row) => ({ ...requirePresent(row, 'account'), hold: event.data, revision }),
         },
       ];
     case 'account.erased.v1':

@@ -72,35 +72,35 @@ export function createAgentRowCheck(
     void agents.set(row.agent_id, { row, learnedAt: now(), lookedAt: now(), looking: false });
 
   /** Looks for events after a known row, so that an earlier row which was put back is noticed. */
-  async function lookAgain(known: KnownAgent): Promise<void> {
-    if (known.looking || now() - known.lookedAt < LOOK_AGAIN_MS) return;
-    known.looking = true;
-    known.lookedAt = now();
+  async function lookAgain(agent: KnownAgent): Promise<void> {
+    if (agent.looking || now() - agent.lookedAt < LOOK_AGAIN_MS) return;
+    agent.looking = true;
+    agent.lookedAt = now();
     try {
-      const { row } = known;
+      const { row } = agent;
       const later = await read(row.agent_id, row.revision + 1, PAGE_EVENTS);
-      if (later.length > 0 && agents.peek(row.agent_id) === known)
+      if (later.length > 0 && agents.peek(row.agent_id) === agent)
         know(later.reduce(rowAfter, row));
     } catch {
       // The next check of a changed row reports it.
     } finally {
-      known.looking = false;
+      agent.looking = false;
     }
   }
 
   async function newestRow(row: AgentRow): Promise<AgentRow> {
     const place = { table: 'agents', key: row.agent_id };
-    const known = agents.get(row.agent_id);
-    if (known && row.revision < known.row.revision) {
-      void findings.outdated(place, known.row.position as Position, known.learnedAt);
-      return known.row;
+    const agent = agents.get(row.agent_id);
+    if (agent && row.revision < agent.row.revision) {
+      void findings.outdated(place, agent.row.position as Position, agent.learnedAt);
+      return agent.row;
     }
-    if (known && row.revision === known.row.revision) {
-      const column = differingColumn(known.row, row);
+    if (agent && row.revision === agent.row.revision) {
+      const column = differingColumn(agent.row, row);
       if (column !== undefined) throw findings.differs(place, column);
       findings.matches(place);
-      void lookAgain(known);
-      return known.row;
+      void lookAgain(agent);
+      return agent.row;
     }
     let events: DecodedEvent[] = [];
     await findings.untilSeen(place, async () => {

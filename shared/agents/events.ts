@@ -14,19 +14,19 @@ const Configuration = {
   parameters: Type.Optional(AgentParameters),
 };
 
-export const AgentCreated = eventSchema('agent.created.v1', Configuration, 'An agent was created');
-export const AgentUpdated = eventSchema(
+const AgentCreated = eventSchema('agent.created.v1', Configuration, 'An agent was created');
+const AgentUpdated = eventSchema(
   'agent.updated.v1',
   Configuration,
   'An agent was changed; the whole configuration after the change',
 );
-export const AgentDeleted = eventSchema(
+const AgentDeleted = eventSchema(
   'agent.deleted.v1',
   Configuration,
   'An agent was deleted; its last configuration',
 );
 
-export const AgentErased = eventSchema(
+const AgentErased = eventSchema(
   'agent.erased.v1',
   Erasure.properties,
   'The texts of an agent were erased: nothing follows in its stream',

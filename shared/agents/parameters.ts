@@ -4,7 +4,7 @@ import { ProtectedTextSchema } from '../domain/schema.ts';
 
 const RESPONSE_FORMATS = ['text', 'json_object', 'json_schema'] as const;
 
-/** What an answer has to be, as events hold it. */
+/** The required format of answers, as events hold it. */
 export const RecordedResponseFormat = Type.Object(
   {
     type: Type.Enum(RESPONSE_FORMATS),
@@ -26,7 +26,7 @@ export const RecordedResponseFormat = Type.Object(
 );
 export type RecordedResponseFormat = Static<typeof RecordedResponseFormat>;
 
-/** How a model is asked, where the agent says so. */
+/** The model parameters that an agent sets. */
 export const AgentParameters = Type.Object(
   {
     temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),

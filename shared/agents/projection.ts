@@ -1,13 +1,13 @@
 import type { AgentConfiguration, AgentEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type RowChange } from '../projections/change.ts';
+import { requireAbsent, requirePresent, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { AGENT_TABLES } from './tables.ts';
 
 type Change = RowChange<RowsOf<typeof AGENT_TABLES>>;
 
-/** What a configuration is in a row. */
+/** The columns of a configuration. */
 export const configurationColumns = ({
   name,
   instruction,
@@ -26,7 +26,7 @@ export const configurationColumns = ({
   parameters: parameters ?? null,
 });
 
-/** What an event of an agent's stream does to `agents`. */
+/** The changes of `agents` by an event of an agent's stream. */
 export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change[] {
   const agent_id = streamId(recorded.stream);
   const { revision, position } = recorded;
@@ -38,7 +38,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
           table: 'agents',
           key: [agent_id],
           change: (row) => {
-            absent(row, 'agent');
+            requireAbsent(row, 'agent');
             return {
               agent_id,
               account_id,
@@ -60,7 +60,7 @@ export function projectAgent(recorded: RecordedEvent, event: AgentEvent): Change
           table: 'agents',
           key: [agent_id],
           change: (row) => ({
-            ...present(row, 'agent'),
+            ...requirePresent(row, 'agent'),
             ...configurationColumns(event.data),
             updated_at: recorded_at,
             deleted: event.type === 'agent.deleted.v1',

@@ -32,8 +32,8 @@ export function createReadAudit(
     async record(context, actor, kind, subject) {
       if (!kinds.has(kind)) return;
       const read = `${actor.key_id} ${kind} ${subject}`;
-      const known = reads.get(read);
-      if (known && now() - known.at < LIMITS.audit.foldMs) return known.recorded;
+      const folded = reads.get(read);
+      if (folded && now() - folded.at < LIMITS.audit.foldMs) return folded.recorded;
       const audited = { action: 'read', subject, detail: kind } as const;
       const recorded = recordAudit(context, actor, audited);
       const entry = { at: now(), recorded };

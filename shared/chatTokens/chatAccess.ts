@@ -8,7 +8,7 @@ import { LIMITS } from '../limits.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { RunContext } from '../runs/context.ts';
 import type { SessionStartedData } from '../sessions/events.ts';
-import { sessionNotFound } from '../sessions/queries.ts';
+import { sessionNotFoundError } from '../sessions/queries.ts';
 import { hashChatUser, signChatToken, type ChatGrant } from './chatToken.ts';
 
 type Sources = Pick<RunContext, 'store' | 'cachedRows' | 'clock'>;
@@ -77,7 +77,7 @@ export async function requireChatAccess(
     );
   }
   const start = await readSessionStart(sources, account_id, session_id);
-  if (!start || !covers(chat, session_id, start)) throw sessionNotFound();
+  if (!start || !covers(chat, session_id, start)) throw sessionNotFoundError();
 }
 
 /** The grant to request: all sessions of an end user with an agent, or one session. */
@@ -116,7 +116,7 @@ export async function issueChatToken(
   const expires_at = key.expires_at === null ? end : Math.min(end, Date.parse(key.expires_at));
   if (session_id !== undefined) {
     const start = await readSessionStart({ store }, account_id, session_id);
-    if (start?.agent_id !== agent_id) throw sessionNotFound();
+    if (start?.agent_id !== agent_id) throw sessionNotFoundError();
   }
   const user_hmac = await hashChatUser(store.keys, account_id, user);
   if (user_hmac === undefined) throw unauthorizedError();

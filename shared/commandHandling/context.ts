@@ -25,7 +25,6 @@ export const loggedRequestId = ({
   client_request_id,
 }: Pick<Actor, 'request_id' | 'client_request_id'>): string => client_request_id ?? request_id;
 
-/** What commands need. */
 export interface CommandContext {
   store: ProtectedStore;
   /** Streams that this process found damaged. */
@@ -44,7 +43,6 @@ export interface CommandContext {
   onIdempotentReplay?: () => void;
 }
 
-/** What waiting for the read models needs. */
 export type VisibilityContext = Pick<
   CommandContext,
   'readModels' | 'logger' | 'visibilityWaitMs' | 'onVisibilityTimeout'
@@ -58,22 +56,22 @@ export async function waitUntilVisible(
   { readModels, logger, visibilityWaitMs, onVisibilityTimeout }: VisibilityContext,
   position: Position,
 ): Promise<void> {
-  let shown: boolean;
+  let isVisible: boolean;
   try {
-    shown = await readModels.untilShown(position, visibilityWaitMs);
-    if (!shown)
+    isVisible = await readModels.untilShown(position, visibilityWaitMs);
+    if (!isVisible)
       logger.warn(
         { position, visibilityWaitMs },
         'a write was answered before the read models showed it',
       );
   } catch (error) {
-    shown = false;
+    isVisible = false;
     logger.warn(
       errorSummary(error),
       'the read models could not be asked whether they show a write',
     );
   }
-  if (!shown) onVisibilityTimeout?.();
+  if (!isVisible) onVisibilityTimeout?.();
 }
 
 /**

@@ -1,9 +1,10 @@
-import { TurnlogError } from '../lib/errors/turnlogError.ts';
+import { agentNotFoundError } from '../agents/queries.ts';
+import { sessionNotFoundError } from '../sessions/queries.ts';
 import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream, Grounds } from './eraseStream.ts';
-import { eraseWithReplays, readDependentsAt } from './eraseWithReplays.ts';
+import { eraseWithReplays, createDependentReader } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
 import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
@@ -16,12 +17,12 @@ type EraseContext = CommandContext &
 const KINDS = {
   session: {
     streamOf: sessionStream,
-    missing: () => new TurnlogError('session_not_found', 'There is no such session.'),
+    missing: sessionNotFoundError,
     find: ({ findSession }: EraseContext['readModels'], id: string) => findSession(id),
   },
   agent: {
     streamOf: agentStream,
-    missing: () => new TurnlogError('agent_not_found', 'There is no such agent.'),
+    missing: agentNotFoundError,
     find: ({ findAgent }: EraseContext['readModels'], id: string) => findAgent(id),
   },
 } as const;
@@ -55,7 +56,7 @@ async function eraseOwn(
   const { readModels, visibilityWaitMs } = context;
   const erasureContext = {
     ...context,
-    ...readDependentsAt(readModels, visibilityWaitMs),
+    dependentsAt: createDependentReader(readModels, visibilityWaitMs),
     onErased: (erased: ErasedStream) => evictErased(context, erased),
   };
   const erased = await eraseWithReplays(erasureContext, stream, grounds, actor);

@@ -33,7 +33,7 @@ export interface AccountContext extends ErasureContext {
   noticedMs?: number;
 }
 
-/** What the erasure has covered so far. */
+/** The counts of an erasure so far. */
 interface AccountProgress {
   sessions: number;
   agents: number;

@@ -74,7 +74,7 @@ const commandOf = ({ reason, note }: Grounds, { keys }: LoadedForErasure['state'
   key_ids: [...keys.own],
 });
 
-/** What an erasure did not reach; undefined when it covers everything. */
+/** Describes a part that an erasure did not reach; undefined when it covers everything. */
 function describeRest({ flaw, keys }: ErasureFindings): string | undefined {
   const [first] = keys.doubtful;
   return flaw ?? (first && `the key ${first[0]} was not destroyed: ${first[1]}`);
@@ -137,7 +137,7 @@ const isComplete = ({ last, keys }: ErasureFindings): boolean =>
  * Waits for the account's turn: the embedded key store waits for the disk on this thread, so many
  * erasures would otherwise keep the event loop busy.
  */
-const untilTurn = (actor: Actor | undefined): Promise<void> =>
+const waitForTurn = (actor: Actor | undefined): Promise<void> =>
   yieldToEventLoop(actor?.account_id ?? '');
 
 /**
@@ -165,7 +165,7 @@ async function beginAndRecord(
   let isNoted = false;
   async function note(): Promise<void> {
     if (isNoted) return;
-    await untilTurn(actor);
+    await waitForTurn(actor);
     await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
     isNoted = true;
   }
@@ -211,7 +211,7 @@ export async function endErasure(
   { stream, account_id, key_ids }: ErasedStream,
   actor?: Actor,
 ): Promise<void> {
-  await untilTurn(actor);
+  await waitForTurn(actor);
   await context.store.keys.endErasure(stream, key_ids);
   // The keys are destroyed: the record of that does not wait for memory.
   await recordAudit(

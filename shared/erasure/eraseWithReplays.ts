@@ -15,28 +15,24 @@ import {
 import type { ErasureContext } from './retention/requireErasable.ts';
 import type { DependentQueries } from './retention/requireNotNeeded.ts';
 
-type Replays = Pick<ReadModels, 'listReplaysOf'>;
-
 export interface ReplaysContext extends ErasureContext {
-  /** Read models that include events up to this position. */
-  replaysAt: (position: Position) => Promise<Replays>;
+  dependentsAt: (position: Position) => Promise<DependentQueries>;
   /** Called for each replay session that is erased along with the requested one. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
 }
 
-/** Creates `replaysAt` and `dependentsAt` of a context. */
-export const readDependentsAt = (
-  readModels: DependentQueries & Pick<ReadModels, 'untilShown'>,
-  waitMs: number,
-): Required<Pick<ReplaysContext, 'replaysAt' | 'dependentsAt'>> => {
-  const readAt = async (position: Position): Promise<DependentQueries> => {
+/** Creates `dependentsAt` of a context. */
+export const createDependentReader =
+  (
+    readModels: DependentQueries & Pick<ReadModels, 'untilShown'>,
+    waitMs: number,
+  ): ReplaysContext['dependentsAt'] =>
+  async (position) => {
     if (await readModels.untilShown(position, waitMs)) return readModels;
     throw storeUnavailableError(
       'The read models do not show yet which sessions were made from this one.',
     );
   };
-  return { replaysAt: readAt, dependentsAt: readAt };
-};
 
 /** An erased session whose replays are erased as well. */
 interface ErasedOrigin {
@@ -72,7 +68,7 @@ async function mayBeReplayOf(
  */
 async function eraseReplays(
   context: ReplaysContext,
-  readModels: Replays,
+  readModels: Pick<ReadModels, 'listReplaysOf'>,
   { session_id, account_id, ...why }: ErasedOrigin,
 ): Promise<void> {
   const bounds = { limit: 100, bytes: LIMITS.http.pageBytes };
@@ -84,7 +80,7 @@ async function eraseReplays(
       const stream = sessionStream(replay);
       if (!(await mayBeReplayOf(context, stream, { session_id, account_id }))) continue;
       await eraseReplays(context, readModels, { session_id: replay, account_id, ...why });
-      // The erasure has begun: it does not end for want of memory, or with its request.
+      // The erasure has begun: it does not end for lack of memory, or with its request.
       const replayContext = { ...context, goesAlong: true, reserveRead: undefined } as const;
       const erased = await eraseStream(replayContext, stream, why.grounds, why.actor);
       context.onErased?.(erased);
@@ -106,7 +102,7 @@ export async function eraseWithReplays(
 ): Promise<ErasedStream> {
   const erasure = await recordErasure(context, stream, grounds, actor);
   if (streamKind(stream) === 'session')
-    await eraseReplays(context, await context.replaysAt(erasure.position), {
+    await eraseReplays(context, await context.dependentsAt(erasure.position), {
       session_id: streamId(stream),
       account_id: erasure.account_id,
       grounds,

@@ -10,9 +10,7 @@ import { eraseAccount, type AccountContext } from './eraseAccount.ts';
 import { eraseWithReplays, type ReplaysContext } from './eraseWithReplays.ts';
 import { parseErasureReason } from './eraseStream.ts';
 
-interface FinishContext extends AccountContext, Pick<ReplaysContext, 'replaysAt'> {
-  logger: Pick<Logger, 'warn'>;
-}
+type FinishContext = AccountContext & ReplaysContext & { logger: Pick<Logger, 'warn'> };
 
 /** True when no later attempt can succeed. */
 const isPermanent = (error: unknown): boolean =>

@@ -26,7 +26,7 @@ export interface OwnKeys {
   live: ReadonlySet<string>;
   /** Those of the stream's keys that the key store has never held, or held before it was restored. */
   lost: ReadonlySet<string>;
-  /** Keys that ciphertexts name but that can't be told to be the stream's, and why. */
+  /** Keys that ciphertexts name but that may be another stream's, and why. */
   doubtful: ReadonlyMap<string, string>;
 }
 
@@ -35,7 +35,7 @@ const FOREIGN = 'it decrypts no text of the stream';
 
 /**
  * Finds the keys of a stream. Neither hashes nor the transparency log cover which key a ciphertext
- * names: anyone who can write to the log could name the key of another stream, which an erasure
+ * names: a writer to the log could name the key of another stream, which an erasure
  * would then destroy. A ciphertext that the key decrypts for this stream proves that it is its own.
  */
 export function createOwnKeys(keys: Pick<Keyring, 'examine'>, stream: string): OwnKeys {

@@ -157,13 +157,13 @@ async function readBack(store: Read, loaded: LoadedForErasure, pause: Pause): Pr
  */
 async function recallErasure(loaded: LoadedForErasure, end: StoredEvent): Promise<boolean> {
   const { state } = loaded;
-  const known = completeErasures.get(erasureKey(state.stream, recordedHash(end)));
-  if (!known) return false;
-  await state.keys.examine(known.key_ids);
+  const completeErasure = completeErasures.get(erasureKey(state.stream, recordedHash(end)));
+  if (!completeErasure) return false;
+  await state.keys.examine(completeErasure.key_ids);
   // Keys that exist: the stream's texts tell whether they are its own.
   if (state.keys.doubtful.size > 0) return false;
-  state.last = known.last;
-  loaded.head = headOf(known.last);
+  state.last = completeErasure.last;
+  loaded.head = headOf(completeErasure.last);
   return true;
 }
 

@@ -4,7 +4,7 @@ import type { Position } from '../ports/eventStore.ts';
 import { Instant } from '../domain/schema.ts';
 import type { TextsToClose } from './encryption/protectedText.ts';
 
-/** What is recorded beside the data of every event. */
+/** The metadata of every event. */
 export const EventMetadata = Type.Object(
   {
     account_id: Type.String(),

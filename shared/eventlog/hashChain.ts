@@ -96,7 +96,7 @@ export function claimedHashes({
     : undefined;
 }
 
-/** What stands before each value of metadata as `encodeEvent` writes it. */
+/** The text before each value of metadata as `encodeEvent` writes it. */
 const NAMES = [
   '{"account_id":"',
   ',"key_id":"',

@@ -73,15 +73,9 @@ function createCatchUp(reading: Reading): CatchUp {
     bytes: Infinity,
   });
   return async (account_id, position, signal) => {
-    const permit = await semaphore.acquire(
-      { account_id, bytes: 0 },
-      { waitMs: LIMITS.feed.catchUpWaitMs, signal },
-    );
-    try {
-      return await readOn(reading, account_id, position, signal);
-    } finally {
-      permit.release();
-    }
+    const bounds = { waitMs: LIMITS.feed.catchUpWaitMs, signal };
+    using _permit = await semaphore.acquire({ account_id }, bounds);
+    return await readOn(reading, account_id, position, signal);
   };
 }
 
@@ -93,14 +87,14 @@ export type { FeedItem } from './publicItems.ts';
  */
 const SETTLE_MS = 100;
 
-/** Where a follower starts: after the event of a cursor, at the first event, or with new events. */
+/** The start of a follower: after the event of a cursor, at the first event, or with new events. */
 export type FeedStart = { after: string } | 'start' | 'now';
 
 export interface FollowOptions {
   from: FeedStart;
   /** Public types to include; all by default. */
   types?: ReadonlySet<string> | undefined;
-  /** Where the memory of pages is reserved before their events are decrypted. */
+  /** Reserves the memory of pages before their events are decrypted. */
   memory: FeedMemory;
   /** Ends the iteration without an error. */
   signal: AbortSignal;
@@ -161,7 +155,7 @@ interface LiveSlice extends FeedSlice {
   isLive: boolean;
 }
 
-/** What remains of a slice once its events are no longer in memory. */
+/** A slice whose events are no longer in memory. */
 interface ReachedPosition extends Omit<LiveSlice, 'events'> {
   isEmpty: boolean;
 }

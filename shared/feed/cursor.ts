@@ -10,7 +10,7 @@ import {
 import type { Checkpoint, Position } from '../ports/eventStore.ts';
 
 /**
- * Where a follower of a log starts: after an event, or at a position whose event is not from
+ * The start of a follower of a log: after an event, or at a position whose event is not from
  * Turnlog.
  */
 export type LogStart = Checkpoint | Position;

@@ -2,7 +2,6 @@ import type { Permit } from '../lib/concurrency/capacity.ts';
 import { LIMITS } from '../limits.ts';
 import type { FeedSlice } from './feedPosition.ts';
 
-/** Where a follower reserves memory. */
 export interface FeedMemory {
   /** Reserves the bytes if they are available. */
   tryReserve(bytes: number): Permit | undefined;

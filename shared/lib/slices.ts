@@ -51,13 +51,13 @@ function charsLeft(value: unknown, budget: number): number {
   if (typeof value === 'function') return -1;
   if (typeof value !== 'object' || value === null) return budget - SEPARATOR_CHARS;
   if (isNested(value)) return -1;
-  let left = budget;
+  let remaining = budget;
   const members = value as Readonly<Record<string, unknown>>;
   for (const name in members) {
-    left = charsLeft(members[name], left - name.length - SEPARATOR_CHARS);
-    if (left < 0) break;
+    remaining = charsLeft(members[name], remaining - name.length - SEPARATOR_CHARS);
+    if (remaining < 0) break;
   }
-  return left;
+  return remaining;
 }
 
 /** The JSON of a list or object. Short members are written together, which is several times faster. */
@@ -65,22 +65,22 @@ function* memberPieces(value: object): Generator<string> {
   const isList = Array.isArray(value);
   let before = isList ? '[' : '{';
   let short: [string, unknown][] = [];
-  let left = SLICE_CHARS;
+  let remainingChars = SLICE_CHARS;
   function* shortPieces(): Generator<string> {
     if (short.length === 0) return;
     const members = isList ? short.map(([, member]) => member) : Object.fromEntries(short);
     yield before + JSON.stringify(members).slice(1, -1);
     before = ',';
     short = [];
-    left = SLICE_CHARS;
+    remainingChars = SLICE_CHARS;
   }
   for (const [name, member] of Object.entries(value) as [string, unknown][]) {
     if (member === undefined && !isList) continue;
     const chars = SLICE_CHARS - charsLeft(member, SLICE_CHARS) + name.length + SEPARATOR_CHARS;
-    if (chars > left) yield* shortPieces();
-    if (chars <= left) {
+    if (chars > remainingChars) yield* shortPieces();
+    if (chars <= remainingChars) {
       short.push([name, member]);
-      left -= chars;
+      remainingChars -= chars;
       continue;
     }
     yield isList ? before : `${before}${JSON.stringify(name)}:`;

@@ -28,7 +28,7 @@ const fieldText = ([name, value]: [string, unknown]): string =>
 
 /**
  * Formats a JSON line of the log for people: local time, level, message and fields, then the stack
- * of an error on lines of its own.
+ * of an error on separate lines.
  */
 export function formatLogLine(json: string): string {
   const { level, time, msg = '', err, ...fields } = JSON.parse(json) as LogLine;

@@ -26,7 +26,7 @@ export interface Broadcast {
    * Receives messages; returns a function that stops. `missed` is called whenever the connection is
    * established: earlier messages may have been lost.
    */
-  listen(hear: (message: string) => void, missed?: () => void): () => void;
+  listen(onMessage: (message: string) => void, onMissed?: () => void): () => void;
   /** Whether messages get through at present, as far as is known. */
   connected(): boolean;
   close(): Promise<void>;

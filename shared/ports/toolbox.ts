@@ -28,7 +28,7 @@ export interface GroupHealth {
   state: 'starting' | 'up' | 'away';
   /** The number of tools offered. */
   tools: number;
-  /** Why it is away; never the server's own text. */
+  /** Why it is unavailable; never the server's own text. */
   reason?: string;
   /** Says that there is no memory for its list of tools, and names tools that are not offered or gave invalid content last. */
   problems?: string[];

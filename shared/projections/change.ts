@@ -69,12 +69,12 @@ export const isAddition = <Change extends object>(
 ): change is Extract<Change, { amounts: unknown }> => 'amounts' in change;
 
 /** Returns the row that an event continues. Throws a plain Error when there is none. */
-export function present<Row>(row: Row | undefined, what: string): Row {
+export function requirePresent<Row>(row: Row | undefined, what: string): Row {
   if (!row) throw new Error(`there is no ${what} that this event could follow`);
   return row;
 }
 
 /** Throws a plain Error when the row that an event begins exists already. */
-export function absent(row: object | undefined, what: string): void {
+export function requireAbsent(row: object | undefined, what: string): void {
   if (row) throw new Error(`the ${what} exists already`);
 }

@@ -111,8 +111,8 @@ function createOwnedRows(maps: readonly RowMaps[]) {
   const tables = new Map<TableName, IdsByOwner>();
 
   function idsIn(table: OwnedTable): IdsByOwner {
-    const known = tables.get(table);
-    if (known) return known;
+    const existing = tables.get(table);
+    if (existing) return existing;
     const ids: IdsByOwner = new Map();
     for (const map of maps)
       for (const [id, row] of map[table] as Map<string, object>) addOwned(ids, table, id, row);

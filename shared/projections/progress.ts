@@ -68,7 +68,10 @@ export function percentOf(position: Position | undefined, end: Position | undefi
 }
 
 /** Resolves once the projection has caught up. Throws the abort reason. */
-export async function untilCaughtUp(progress: ProgressSource, signal: AbortSignal): Promise<void> {
+export async function waitUntilCaughtUp(
+  progress: ProgressSource,
+  signal: AbortSignal,
+): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   using listening = new DisposableStack();

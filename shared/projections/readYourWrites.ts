@@ -28,7 +28,7 @@ const later = (left: Position | undefined, right: Position): Position =>
  * is. Queries then wait for it, or reject with the reason. They do not wait while the read models
  * do not follow the log.
  */
-export function neverStale(readModels: ReadModels, { waitMs, late }: Options): ReadModels {
+export function readYourWrites(readModels: ReadModels, { waitMs, late }: Options): ReadModels {
   /** The position of the last write that was acknowledged before it was shown. */
   let pending: Position | undefined;
   /** The same for writes that only affect queries of sessions. */
@@ -37,9 +37,9 @@ export function neverStale(readModels: ReadModels, { waitMs, late }: Options): R
   const waitLimit = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
 
   async function untilShown(position: Position, timeoutMs: number): Promise<boolean> {
-    const shown = await readModels.untilShown(position, waitLimit(timeoutMs));
-    if (!shown) pending = later(pending, position);
-    return shown;
+    const isShown = await readModels.untilShown(position, waitLimit(timeoutMs));
+    if (!isShown) pending = later(pending, position);
+    return isShown;
   }
 
   async function requireShown(position: Position): Promise<void> {

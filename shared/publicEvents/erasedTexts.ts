@@ -32,5 +32,5 @@ export function withErasedTexts(event: PublicEvent, stored: unknown): PublicEven
 }
 
 /** True for an event that reports the erasure of everything under its key. */
-export const tellsErasure = ({ type }: Pick<PublicEvent, 'type'>): boolean =>
+export const reportsErasure = ({ type }: Pick<PublicEvent, 'type'>): boolean =>
   type === 'turnlog.agent.erased.v1' || type === 'turnlog.session.erased.v1';

@@ -104,9 +104,6 @@ export function toPublicEvents(stored: readonly ReadableEvent[]): PublicEvent[] 
   });
 }
 
-/** Like toPublicEvents, for a batch of `follower`: yields to the event loop after every few milliseconds. */
-export const toPublicBatch = async (
-  follower: string,
-  stored: readonly ReadableEvent[],
-): Promise<PublicEvent[]> =>
-  (await mapInSlices(follower, stored, (event) => toPublicEvents([event]))).flat();
+/** Like toPublicEvents, for a batch of the relay: yields to the event loop after every few milliseconds. */
+export const toPublicBatch = async (stored: readonly ReadableEvent[]): Promise<PublicEvent[]> =>
+  (await mapInSlices('relay', stored, (event) => toPublicEvents([event]))).flat();

@@ -57,7 +57,7 @@ export interface SqlDatabase {
   query<Row extends object>(sql: string): (...parameters: Parameter[]) => Promise<Row[]>;
   /**
    * Runs a query and the one that `derive` makes of its rows. SQLite reads both as of one moment;
-   * in PostgreSQL each statement has a snapshot of its own.
+   * in PostgreSQL each statement has its own snapshot.
    */
   queryTwice<First extends object, Second extends object>(
     first: Query,

@@ -3,7 +3,7 @@ import type { Kind, Table, Tables } from './table.ts';
 import { INDEXED } from '../sessions/tables.ts';
 import { PARKED_STREAMS, type OwnedTable } from './tables.ts';
 
-/** What the databases write differently. */
+/** The parts of statements that differ between the databases. */
 export interface Dialect {
   types: Readonly<Record<Kind, string>>;
   /** Options after the columns in CREATE TABLE. */

@@ -17,7 +17,7 @@ interface ProtectedColumn<Value = unknown> extends Column<Value> {
   erased: Value;
 }
 
-export interface Index {
+interface Index {
   on: readonly string[];
   /** SQL for both databases. */
   where?: string;

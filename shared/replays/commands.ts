@@ -79,7 +79,7 @@ async function runInTurn<Result>(
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
   using held = new DisposableStack();
-  held.adopt(replayStarts.acquire({ account_id, bytes: 0 }), (permit) => permit.release());
+  held.use(replayStarts.acquire({ account_id }));
   const leaving = new AbortController();
   const { signal } = leaving;
   const stopWatching = onClientDisconnect?.((reason) => leaving.abort(reason));

@@ -9,7 +9,7 @@ import {
 } from '../domain/schema.ts';
 import { TurnNumber } from '../sessions/turns/promptParts.ts';
 
-/** Where tool results come from: the recording, or the tools themselves. */
+/** The source of tool results: the recording, or the tools themselves. */
 export const TOOL_SOURCES = ['recorded', 'live'] as const;
 /**
  * Handling of a call without a recorded result: end the replay of the session, call the tool, or

@@ -41,7 +41,7 @@ export const REPLAY_LIMITS = {
     /** Memory of a session that is replayed: two turns and the events read ahead. */
     sessionBytes: 3 * MIB,
     /** Pause between turns while clients have runs. */
-    giveWayMs: 50,
+    turnPauseMs: 50,
     /** Time after the last client run until turns start without this pause. */
     quietMs: SECOND_MS,
     /** Bytes of a session's events, as JSON, read at a time; at least one event. */

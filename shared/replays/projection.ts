@@ -3,7 +3,7 @@ import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import { emptySums, addTurn } from './replaySums.ts';
 import { replayEntry, type REPLAY_TABLES, type ReplayReplacements } from './tables.ts';
-import { absent, present, type RowChange } from '../projections/change.ts';
+import { requireAbsent, requirePresent, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 
 type Rows = RowsOf<typeof REPLAY_TABLES>;
@@ -70,7 +70,7 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
 
   function change(before: ReplayRow | undefined): ReplayRow | undefined {
     if (event.type === 'replay.started.v1') {
-      absent(before, 'replay');
+      requireAbsent(before, 'replay');
       return {
         replay_id,
         account_id,
@@ -84,7 +84,7 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
       };
     }
     if (event.type === 'replay.erased.v1' && !before) return undefined;
-    const row = present(before, 'replay');
+    const row = requirePresent(before, 'replay');
     return { ...row, ...patch(row, event), updated_at: recorded_at, revision };
   }
 
@@ -97,7 +97,7 @@ export function projectReplay(recorded: RecordedEvent, event: ReplayEvent): Chan
     change: (row) => ({ ...after(row), revision }),
   });
   const following = (session_id: string, more: Partial<ReplaySessionRow>): Change =>
-    session(session_id, (row) => ({ ...present(row, 'replayed session'), ...more }));
+    session(session_id, (row) => ({ ...requirePresent(row, 'replayed session'), ...more }));
 
   const row: Change = { table: 'replays', key: [replay_id], change };
   switch (event.type) {

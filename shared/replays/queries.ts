@@ -28,10 +28,10 @@ export async function findOwnReplay(
   accountId: string,
   replayId: string,
 ): Promise<ReplayRow> {
-  const found = isIdOf('replay', replayId)
+  const replayRow = isIdOf('replay', replayId)
     ? await source.readModels.findReplay(replayId)
     : undefined;
-  const row = requireShown(found, accountId);
+  const row = requireShown(replayRow, accountId);
   const isOwn = await isOwnStream(source, accountId, replayStream(replayId), async () => row);
   if (!isOwn) throw replayNotFoundError();
   return row;

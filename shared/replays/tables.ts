@@ -8,7 +8,7 @@ import type {
 import type { ReplaySums } from './replaySums.ts';
 import { integer, json, orNull, table, text, word } from '../readModels/table.ts';
 
-/** What a replay has in place of what was recorded. */
+/** The settings with which a replay replaces recorded ones. */
 export interface ReplayReplacements extends Pick<
   ReplaySettings,
   'model' | 'agent_id' | 'agent_revision'

@@ -19,7 +19,7 @@ interface ReportStores extends StreamSource {
   tiles: TileReader;
 }
 
-/** What a report is made of. */
+/** The content of a report. */
 export interface ReportRequest extends Pick<
   ReportSource,
   'session_id' | 'made_at' | 'proof' | 'vkey'

@@ -135,7 +135,7 @@ npm run cli -- audit verify-bundle bundle.tar --vkey '${key}' --witness '${'<a w
     <pre>${proof.proof}</pre>`;
 }
 
-/** What a turn, or a summary, ran with. */
+/** The agent's revision in a turn or a summary. */
 function revisionIn({ type, data }: ReportedEvent): number | undefined {
   if (type !== 'session.turn_started.v1') return undefined;
   return (data as { agent_revision: number }).agent_revision;

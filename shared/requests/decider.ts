@@ -5,7 +5,7 @@ import type { RequestBegunData, RequestEvent } from './events.ts';
 export interface RequestCommand {
   type: 'begin_request';
   begun: RequestBegunData;
-  /** What earlier releases recorded as `body_hmac`. */
+  /** Earlier releases recorded it as `body_hmac`. */
   content_hmac: string;
 }
 

@@ -62,14 +62,14 @@ interface ClaimOptions<Prepared> extends Pick<RequestBegunData, 'operation'> {
 }
 
 /** The error for a key that was used with another body or query. */
-export const idempotencyConflict = (): TurnlogError =>
+export const idempotencyConflictError = (): TurnlogError =>
   new TurnlogError(
     'idempotency_conflict',
     'The Idempotency-Key was sent with another request before. Another request needs another key.',
   );
 
 /** The error for an attempt that waits too long for the first one. */
-export const idempotencyInProgress = (): TurnlogError =>
+export const idempotencyInProgressError = (): TurnlogError =>
   new TurnlogError(
     'idempotency_in_progress',
     'The first request with this Idempotency-Key still runs. Send it again for its answer.',

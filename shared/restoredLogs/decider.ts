@@ -20,9 +20,9 @@ export const log: Decider<LogCommand, DeclaredKeys, LogEvent> = {
       }
       case 'declare_tree': {
         const { origin, vkeys } = command;
-        const known = declared[origin] ?? [];
-        if (vkeys.every((vkey) => known.includes(vkey))) return [];
-        const all = [...new Set([...known, ...vkeys])];
+        const declaredKeys = declared[origin] ?? [];
+        if (vkeys.every((vkey) => declaredKeys.includes(vkey))) return [];
+        const all = [...new Set([...declaredKeys, ...vkeys])];
         return [{ type: 'log.tree_declared.v1', data: { origin, vkeys: all } }];
       }
       case 'replace_tree': {

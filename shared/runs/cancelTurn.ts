@@ -25,7 +25,7 @@ import {
   type LoadedSession,
 } from '../sessions/history/loadSession.ts';
 import type { RunSlice } from './context.ts';
-import { sessionBusy } from './queueing/sessionQueue.ts';
+import { sessionBusyError } from './queueing/sessionQueue.ts';
 import type { TurnRef } from './queueing/turnWatch.ts';
 
 type OwnerSource = Parameters<typeof requireSessionOwner>[0];
@@ -37,10 +37,10 @@ type CancelContext = HandleContext &
   RunSlice<'onIdempotentReplay' | 'instance', 'turnWatch'>;
 
 /** The turn to cancel: the one with this number, or the open one. */
-export type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
+type Cancellation = Pick<TurnRef, 'session_id'> & Partial<Pick<TurnRef, 'turn'>>;
 
 /** The end of the turn, by this cancellation or before it. */
-export interface CancelledTurn extends TurnRef {
+interface CancelledTurn extends TurnRef {
   status: Exclude<TurnRow['status'], 'running'>;
   /** True if the turn was cancelled, now or earlier. */
   cancelled: boolean;
@@ -72,7 +72,7 @@ async function recordCancellation(
   const result = await readUntilComplete(context, sessionStream(session_id), {
     read: () =>
       handleLoaded(context, openTurnTarget(session_id), interruptCommand, {
-        limitError: sessionBusy,
+        limitError: sessionBusyError,
       }),
     findFlaw: ({ loaded }) => findMissingEvents(loaded),
   });

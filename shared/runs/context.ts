@@ -9,8 +9,6 @@ import type { KnownRows } from '../projections/cachedRows.ts';
 import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { MemoryLedger } from '../lib/memory/ledger.ts';
-import type { StorageQuotas } from '../storage/quotas.ts';
-import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { AgentCatalogue } from '../agents/catalogue.ts';
 import type { CommandContext } from '../commandHandling/context.ts';
 import type { OpenTurnQueue } from './recovery/openTurnQueue.ts';
@@ -31,10 +29,6 @@ interface RunLimits {
   timeoutMs: number;
   /** How long a run waits for other runs of its session, and for capacity. */
   waitMs: number;
-  /** Requests per second of an API key, across all processes. */
-  requestsPerSecond: number;
-  /** How long a request waits for the event store in all, in milliseconds. */
-  storeWaitMs: number;
 }
 
 /** The state of this process's runs. */
@@ -93,9 +87,6 @@ export interface RunContext extends CommandContext {
   cachedRows: KnownRows;
   /** The limits of an account, at most half a second old. */
   accountLimits: (accountId: string) => Promise<AccountLimits>;
-  /** What accounts may store. `store` enforces it. */
-  quotas: Pick<StorageQuotas, 'useOf'>;
-  rateLimiter: RateLimiter;
   memory: MemoryLedger;
   catalogue: AgentCatalogue;
   runState: RunState;

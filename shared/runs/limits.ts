@@ -316,7 +316,7 @@ export const RUN_LIMITS = {
     listingBytes: 8 * MIB,
     /** Concurrent listings of all servers. */
     listings: 8,
-    /** What a server may send per second: messages, bytes, and lines that are not messages. */
+    /** Limits per second on a server's output: messages, bytes, and lines that are not messages. */
     messagesPerSecond: 200,
     bytesPerSecond: 4 * MIB,
     strayLinesPerSecond: 10,

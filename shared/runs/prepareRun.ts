@@ -10,7 +10,7 @@ import type { Reserved } from '../requests/events.ts';
 import type { RunContext, RunSlice } from './context.ts';
 import {
   isVisible,
-  sessionOfAgentNotFound,
+  sessionOfAgentNotFoundError,
   type RequestedSession,
 } from './queueing/loadSessionForRun.ts';
 import type { RunsInFlight } from './queueing/runsInFlight.ts';
@@ -82,7 +82,7 @@ async function requireOwnSession(
   const isOwn = owner
     ? owner.account_id === actor.account_id && owner.agent_id === agent.agent_id
     : await isVisible(context, request);
-  if (!isOwn) throw sessionOfAgentNotFound();
+  if (!isOwn) throw sessionOfAgentNotFoundError();
   if (owner && owner.replay_id !== request.replay?.replay_id) throw sessionOfReplayError();
   return owner?.instruction;
 }
@@ -103,7 +103,7 @@ export async function prepareRun(
   const agent = replay?.agent ?? (await findOwnAgent(cachedRows, actor.account_id, input.agent_id));
   // A replay checks a tool only when the tool is called.
   requireSupported(catalogue, agent.model, (!replay && agent.tool) || undefined);
-  if (!isIdOf('session', session_id)) throw sessionOfAgentNotFound();
+  if (!isIdOf('session', session_id)) throw sessionOfAgentNotFoundError();
   const prepared = { agent, session_id, preparedAt, new_session: input.session_id === undefined };
   const instruction = await requireOwnSession(context, { ...input, ...prepared, actor });
   // The agent of a replay already has the right instruction.
@@ -112,11 +112,11 @@ export async function prepareRun(
     : { ...prepared, agent: { ...agent, instruction } };
 }
 
-/** As long as another replica may take to hear of an erasure. */
+/** How long the notification of an erasure may take to reach another replica. */
 const MAX_AGE_MS = 1_000;
 
 /** Whether a run may use what was prepared: the agent may have changed or been erased since. */
-export const isCurrent = (
+export const isPreparationCurrent = (
   { preparedAt }: Pick<PreparedRun, 'preparedAt'>,
   runsInFlight: Pick<RunsInFlight, 'interruptedSince'>,
   now: number,

@@ -8,7 +8,7 @@ import { startOnce, type StartedRun } from './startOnce.ts';
 import { startTurn } from './startTurn.ts';
 import type { OpenRun, RunContext } from './context.ts';
 import { promptBytes } from './model/contextWindow.ts';
-import { isCurrent, prepareRun } from './prepareRun.ts';
+import { isPreparationCurrent, prepareRun } from './prepareRun.ts';
 import type { RunInput } from './runRequest.ts';
 import type { RunResult } from './runResult.ts';
 import type { RunInFlight } from './queueing/runsInFlight.ts';
@@ -32,7 +32,7 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   resources.defer(permit.release);
   const prepared = input.claim?.prepared;
   const { agent, session_id, new_session } =
-    prepared && isCurrent(prepared, runsInFlight, performance.now())
+    prepared && isPreparationCurrent(prepared, runsInFlight, performance.now())
       ? prepared
       : await prepareRun(context, actor, input);
   const request = { ...input, actor, agent, session_id, new_session };
@@ -64,7 +64,7 @@ async function completeRun(
   try {
     return await finishTurn(context, run, inFlight);
   } catch (error) {
-    // The end of the turn may not be recorded: the client can look for it.
+    // The end of the turn may not be recorded: the client can read the turn.
     throw isTurnlogError(error) && !error.turn ? error.withTurn(turnOf(run)) : error;
   }
 }
@@ -116,7 +116,7 @@ export async function runAgent(
 }
 
 /** A run that continues in the background, or the result of a run that ended in time. */
-export type BackgroundStart = { running: TurnRef } | { result: RunResult };
+type BackgroundStart = { running: TurnRef } | { result: RunResult };
 
 /**
  * Starts a run that continues in the background. Resolves when its turn is recorded and visible or,

@@ -22,8 +22,8 @@ export interface RunInput {
   /** Absent for a new session. */
   session_id?: string;
   /**
-   * Present if the text may be read as it arrives: by the caller, or by followers that may come. The
-   * model is asked for a stream only for a reader.
+   * Present if the text may be read as it arrives: by the caller, or by followers that may come.
+   * Absent, the model is called without streaming.
    */
   deltas?: 'caller' | 'followers';
   /** For a request with an idempotency key. */
@@ -58,7 +58,7 @@ export interface ReplayedTurn {
 }
 
 /** Turns of the replay's session to show in a prompt. */
-export interface PromptTurns {
+interface PromptTurns {
   from_turn: number;
   /** True to show the newest summary. */
   summary: boolean;
@@ -72,7 +72,7 @@ export interface ReplayedCompaction extends PromptTurns {
 }
 
 /** A tool call of a replayed turn. */
-export interface ReplayedCall {
+interface ReplayedCall {
   /**
    * The recorded id of the same call, in place of the one that the model has drawn: requests of the
    * replay then differ only in what matters. No two calls of a round have the same id.
@@ -82,7 +82,7 @@ export interface ReplayedCall {
   answer?: ReplayedResult;
 }
 
-export type ReplayedResult = ToolResult & Required<Pick<ToolCalledData, 'replayed'>>;
+type ReplayedResult = ToolResult & Required<Pick<ToolCalledData, 'replayed'>>;
 
 /** The input of a run and the data prepared for it. The same object is used for the whole run. */
 export interface RunRequest extends RunInput, Pick<PreparedRun, 'agent' | 'new_session'> {

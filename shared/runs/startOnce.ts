@@ -1,7 +1,7 @@
 import type { Position } from '../ports/eventStore.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 import { waitUntilTurnVisible, type VisibilityContext } from '../commandHandling/context.ts';
-import { idempotencyInProgress, type Claim } from '../requests/idempotency.ts';
+import { idempotencyInProgressError, type Claim } from '../requests/idempotency.ts';
 import type { RunContext, RunSlice } from './context.ts';
 import { createTurnSearch, TurnAlreadyStarted, type RequestTurn } from './turnSearch.ts';
 import { type RecordedResult, type RunResult, runResultOf } from './runResult.ts';
@@ -46,8 +46,8 @@ function recordedAnswer(
   return turnFailureError(interruptedTurn(why), { session_id, turn });
 }
 
-const stillRuns = ({ session_id, turn }: RequestTurn): TurnlogError =>
-  idempotencyInProgress().withTurn({ session_id, turn });
+const turnStillRunsError = ({ session_id, turn }: RequestTurn): TurnlogError =>
+  idempotencyInProgressError().withTurn({ session_id, turn });
 
 const TURN_END_TYPES: ReadonlySet<string> = new Set([
   'session.turn_completed.v1',
@@ -97,7 +97,7 @@ async function waitForRecordedResult(
       await interruptIfOrphaned(context, { session_id }, { until });
     }
     const pauseMs = pauses.next();
-    if (now + pauseMs > until) throw stillRuns(turn);
+    if (now + pauseMs > until) throw turnStillRunsError(turn);
     await sleep(pauseMs);
   }
 }
@@ -156,26 +156,12 @@ async function waitForResult(
   waitMs = Infinity,
 ): Promise<RunResult> {
   const end = findSharedEnd(context, account_id, turn);
-  if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw stillRuns(turn);
+  if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw turnStillRunsError(turn);
   const { answer, position } = await end;
   context.onIdempotentReplay?.();
   await waitUntilTurnVisible(context, position);
   if (answer instanceof Error) throw answer;
   return answer;
-}
-
-/** Waits with a permit of `turnWaits`. */
-async function withWaitPermit<Result>(
-  { runState }: RunSlice<never, 'turnWaits'>,
-  account_id: string,
-  wait: () => Promise<Result>,
-): Promise<Result> {
-  const permit = runState.turnWaits.acquire({ account_id, bytes: 0 });
-  try {
-    return await wait();
-  } finally {
-    permit.release();
-  }
 }
 
 function joinTurn(context: JoinContext, account_id: string, started: RequestTurn): StartedRun {
@@ -186,8 +172,10 @@ function joinTurn(context: JoinContext, account_id: string, started: RequestTurn
     session_id,
     turn,
     position,
-    resultWithin: (waitMs) =>
-      withWaitPermit(context, account_id, () => waitForResult(context, joined, waitMs)),
+    async resultWithin(waitMs) {
+      using _permit = context.runState.turnWaits.acquire({ account_id });
+      return await waitForResult(context, joined, waitMs);
+    },
     get result() {
       context.onIdempotentReplay?.();
       if (!result) {
@@ -209,14 +197,14 @@ export async function startOnce(
   { account_id, session_id, claim }: { account_id: string; session_id: string; claim: Claim },
   start: () => Promise<StartedRun>,
 ): Promise<StartedRun> {
-  const { startingTurns } = context.runState;
+  const { startingTurns, turnWaits } = context.runState;
   const until = performance.now() + context.limits.waitMs;
   for (let { isFirstAttempt } = claim; ; isFirstAttempt = false) {
     const startingTurn = startingTurns.get(claim.request_id);
     if (startingTurn) {
-      const wait = (): Promise<boolean> => resolvesWithin(startingTurn, until - performance.now());
-      if (!(await withWaitPermit(context, account_id, wait))) throw idempotencyInProgress();
-      continue;
+      using _permit = turnWaits.acquire({ account_id });
+      if (await resolvesWithin(startingTurn, until - performance.now())) continue;
+      throw idempotencyInProgressError();
     }
     const earlier = isFirstAttempt
       ? undefined

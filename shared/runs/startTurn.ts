@@ -22,7 +22,7 @@ import {
   type SessionLoadLimits,
   type SessionForRun,
 } from './queueing/loadSessionForRun.ts';
-import { sessionBusy } from './queueing/sessionQueue.ts';
+import { sessionBusyError } from './queueing/sessionQueue.ts';
 import { compactBeforeTurn, type CompactionContext } from './model/compaction.ts';
 import { session, type RunningSession, type SessionCommand } from '../sessions/decider.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
@@ -131,14 +131,14 @@ const memoryOf = (
 
 /**
  * Grows the memory of the run to that of its prompt with these turns. A run that has to wait for it
- * asks for twice as much, so that a long session is not loaded for each of its pages.
+ * reserves twice as much, so that a long session is not loaded for each of its pages.
  */
 function reserveHistory(permit: RunPermit, request: RunRequest, turns: readonly Turn[]): void {
   const bytes = memoryOf(permit, request, turns);
   if (!permit.grow(bytes)) throw new HistoryNeedsMemory(Math.min(2 * bytes, permit.largestPrompt));
 }
 
-/** The event that begins a turn, as far as quotas look at it. */
+/** The event that begins a turn, as far as quotas read it. */
 const TURN_START = { type: 'session.turn_started.v1', data: {} };
 const PAUSES = { firstMs: 5, longestMs: 250 };
 
@@ -171,7 +171,7 @@ export async function startTurn(
   };
   const conflicts = createConflictLimit(context, sessionStream(session_id), {
     ...bounds,
-    limitError: sessionBusy,
+    limitError: sessionBusyError,
   });
 
   let compactionTried = false;
@@ -196,7 +196,7 @@ export async function startTurn(
       );
       const before = { settings, loaded, available, signal };
       const isCompacted = await compactBeforeTurn(context, request, before, bounds);
-      // It has not been tried if it ended for want of memory.
+      // A compaction that ended for lack of memory does not count.
       compactionTried = true;
       if (isCompacted) return 'reload';
     }
@@ -245,7 +245,7 @@ export async function startTurn(
     });
     if (run === 'reload') continue;
     if (run !== 'turn_open') return run;
-    if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
+    if (performance.now() + pauseMs > bounds.until) throw sessionBusyError();
     await sleep(pauseMs, signal);
   }
 }

@@ -57,7 +57,7 @@ function turnStartedFor(
  * Searches the session's stream for the turn of a request. Each call continues where the previous
  * one ended.
  */
-export interface TurnSearch {
+interface TurnSearch {
   /**
    * Searches to the end of the stream. Throws `store_unavailable` at the time limit, the abort reason,
    * and what `reserveRead` throws.

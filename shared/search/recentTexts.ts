@@ -107,8 +107,8 @@ export function createRecentTexts(): RecentTexts {
   }
   function find(stream: string, closed: string): RecentText | undefined {
     const sha256 = sha256OfClosed(closed);
-    const found = fresh.get(sha256) ?? aging.get(sha256);
-    return found?.[0] === stream ? found : undefined;
+    const entry = fresh.get(sha256) ?? aging.get(sha256);
+    return entry?.[0] === stream ? entry : undefined;
   }
   function remove(sha256: string): void {
     fresh.delete(sha256);
@@ -125,9 +125,9 @@ export function createRecentTexts(): RecentTexts {
     },
     has: (stream, closed) => find(stream, closed) !== undefined,
     take(stream, closed) {
-      const found = find(stream, closed);
-      if (found) remove(found[1]);
-      return found?.[2];
+      const text = find(stream, closed);
+      if (text) remove(text[1]);
+      return text?.[2];
     },
     forget(stream) {
       for (const [of, sha256] of [...fresh.values(), ...aging.values()])

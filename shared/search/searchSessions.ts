@@ -23,7 +23,7 @@ export interface SearchSource {
 /** Search conditions. `q` contains words, or beginnings of words, that must all occur in one turn. */
 export type SessionSearch = SessionFilter & { q?: string };
 
-function invalid(what: string): TurnlogError {
+function queryError(what: string): TurnlogError {
   const message = `"q" ${what}.`;
   return new TurnlogError('invalid_request', `The query is not valid: ${message}`, {
     details: { q: { message, path: 'query/q' } },
@@ -32,19 +32,19 @@ function invalid(what: string): TurnlogError {
 
 function termsIn(q: string): Set<string> {
   const terms = parseSearchTerms(q);
-  if (terms.size === 0) throw invalid('must have a letter or a digit');
-  if (terms.size > queryWords) throw invalid(`must not have more than ${queryWords} words`);
+  if (terms.size === 0) throw queryError('must have a letter or a digit');
+  if (terms.size > queryWords) throw queryError(`must not have more than ${queryWords} words`);
   const short = [...terms].find(isShortPrefix);
   if (short !== undefined)
-    throw invalid(`must have at least ${prefixCharacters} characters before "*", as in "inv*"`);
+    throw queryError(`must have at least ${prefixCharacters} characters before "*", as in "inv*"`);
   return terms;
 }
 
-const reached = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
+const hasIndexed = ({ indexed }: IndexProgress, { ended }: IndexProgress): boolean =>
   ended === null || (indexed !== null && indexed >= ended);
 
 /** How far the index is, where it does not include all turns of the account yet. */
-export interface IndexLag {
+interface IndexLag {
   /** All turns that ended before this time are found. */
   complete_until: string;
 }
@@ -65,13 +65,13 @@ async function readIndexState(
 ): Promise<IndexState> {
   const now = await readModels.indexProgress();
   const { generation, unindexed_from: from } = now;
-  if (reached(now, target) || from === null) return { generation, lag: undefined };
+  if (hasIndexed(now, target) || from === null) return { generation, lag: undefined };
   const isBehind = await readModels.hasUnindexed(accountId, earliestChange(from), target.ended!);
   return { generation, lag: isBehind ? { complete_until: from } : undefined };
 }
 
 /** Waits until the index includes the account's turns, or the time is over. */
-async function untilIndexed(
+async function waitUntilIndexed(
   source: SearchSource,
   accountId: string,
   { target, until, signal }: Required<WaitLimits> & { target: IndexProgress },
@@ -106,7 +106,7 @@ export async function searchSessions(
   if (!tokenOf) return { rows: [], more: false };
   const words = [...new Set(Array.from(queryTerms, tokenOf))];
   for (;;) {
-    const { generation, lag } = await untilIndexed(source, accountId, bounds);
+    const { generation, lag } = await waitUntilIndexed(source, accountId, bounds);
     const page = await readModels.listSessions(accountId, { ...filter, words }, signal);
     // Otherwise a new generation has appeared, whose index started empty.
     if ((await readModels.indexProgress()).generation === generation)

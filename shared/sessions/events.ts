@@ -63,7 +63,7 @@ const SummarySession = Type.Optional(
   }),
 );
 
-export const TurnStarted = eventSchema(
+const TurnStarted = eventSchema(
   'session.turn_started.v1',
   {
     turn: Turn,
@@ -99,7 +99,7 @@ export const TurnStarted = eventSchema(
 
 const REPLAYED_CALLS = ['recorded', 'live', 'missing'] as const;
 
-export const ToolCalled = eventSchema(
+const ToolCalled = eventSchema(
   'session.tool_called.v1',
   {
     turn: Turn,
@@ -148,7 +148,7 @@ export const ToolCalled = eventSchema(
   'A tool was called for the model',
 );
 
-export const TurnCompleted = eventSchema(
+const TurnCompleted = eventSchema(
   'session.turn_completed.v1',
   {
     turn: Turn,
@@ -166,7 +166,7 @@ export const TurnCompleted = eventSchema(
   'A turn was answered',
 );
 
-export const TurnFailed = eventSchema(
+const TurnFailed = eventSchema(
   'session.turn_failed.v1',
   {
     turn: Turn,
@@ -193,7 +193,7 @@ export type InterruptionReason = (typeof INTERRUPTION_REASONS)[number];
 const INTERRUPTION_CAUSES = ['shutdown'] as const;
 export type InterruptionCause = (typeof INTERRUPTION_CAUSES)[number];
 
-export const TurnInterrupted = eventSchema(
+const TurnInterrupted = eventSchema(
   'session.turn_interrupted.v1',
   {
     turn: Turn,
@@ -208,7 +208,7 @@ export const TurnInterrupted = eventSchema(
   'A turn was cut off: by a client, a crash, a shut-down, or its deadline',
 );
 
-export const SessionCompacted = eventSchema(
+const SessionCompacted = eventSchema(
   'session.compacted.v1',
   {
     from_turn: Turn,
@@ -258,7 +258,7 @@ export const SessionDescribed = eventSchema(
   'A session was given a title or labels; all that it has after the change',
 );
 
-export const SessionErased = eventSchema(
+const SessionErased = eventSchema(
   'session.erased.v1',
   Erasure.properties,
   'The texts of a session were erased: nothing follows in its stream',

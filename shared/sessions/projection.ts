@@ -3,8 +3,8 @@ import type { SessionEvent, SessionStartedData } from './events.ts';
 import type { EventMetadata, RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
 import {
-  absent,
-  present,
+  requireAbsent,
+  requirePresent,
   type Addition,
   type Difference,
   type Removal,
@@ -68,13 +68,16 @@ function relabel({ stream, revision }: RecordedEvent, after: Description['labels
     table: 'session_labels',
     rows: Math.max(REQUEST_LIMITS.description.labels, Object.keys(after).length),
     difference: (find) => {
-      const { account_id, labels: before } = present(find('sessions', [session_id]), 'session');
+      const { account_id, labels: before } = requirePresent(
+        find('sessions', [session_id]),
+        'session',
+      );
       const token = ([name, value]: [string, string]): string =>
         labelToken(account_id, name, value);
-      const gone = Object.entries(before).filter((label) => !isIn(after, label));
+      const removed = Object.entries(before).filter((label) => !isIn(after, label));
       const gained = Object.entries(after).filter((label) => !isIn(before, label));
       return {
-        removed: gone.map((label) => [session_id, token(label)]),
+        removed: removed.map((label) => [session_id, token(label)]),
         added: gained.map((label) => ({ session_id, token: token(label), account_id, revision })),
       };
     },
@@ -96,14 +99,14 @@ export function projectSession(recorded: RecordedEvent, event: SessionEvent): Ch
   });
   const follow = (patch: (row: SessionRow) => Partial<SessionRow>): Change =>
     session((before) => {
-      const row = present(before, 'session');
+      const row = requirePresent(before, 'session');
       return { ...row, ...patch(row), updated_at: recorded_at, revision };
     });
   switch (event.type) {
     case 'session.started.v1':
       return [
         session((row) => {
-          absent(row, 'session');
+          requireAbsent(row, 'session');
           return { ...newSessionRow(session_id, recorded.metadata, event.data), revision };
         }),
       ];

@@ -16,7 +16,7 @@ import { jsonLength } from '../lib/validation/jsonComplexity.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';
 
 /** The same error for an unknown session and for one of another account. */
-export const sessionNotFound = (): TurnlogError =>
+export const sessionNotFoundError = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session.');
 
 export type NumberedPage = Bounds & { after?: number };
@@ -101,7 +101,6 @@ export async function readCommitments(
   return { rows: await mapInSlices(row.account_id, rows, withoutTexts), more };
 }
 
-/** Where sessions are read. */
 export type SessionSource = StreamSource & { readModels: Pick<ReadModels, 'findSession'> };
 
 /**
@@ -114,9 +113,9 @@ export async function findOwnSession(
   sessionId: string,
 ): Promise<SessionRow> {
   const row = await readModels.findSession(sessionId);
-  if (row?.account_id !== accountId) throw sessionNotFound();
+  if (row?.account_id !== accountId) throw sessionNotFoundError();
   const isOwn = await isOwnStream({ store }, accountId, sessionStream(sessionId), async () => row);
-  if (!isOwn) throw sessionNotFound();
+  if (!isOwn) throw sessionNotFoundError();
   return row;
 }
 

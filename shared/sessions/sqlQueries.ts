@@ -87,20 +87,21 @@ const OF_SESSION = `session_id = (SELECT session_id FROM {sessions} WHERE sessio
 
 type Column = [column: string, operator: '=' | '>=' | '<', value: string];
 
-const given = (columns: readonly [Column[0], Column[1], value: string | undefined][]): Column[] =>
-  columns.filter((column): column is Column => column[2] !== undefined);
+const presentColumns = (
+  columns: readonly [Column[0], Column[1], value: string | undefined][],
+): Column[] => columns.filter((column): column is Column => column[2] !== undefined);
 
 const rangeOf = (column: 'created' | 'updated', filter: SessionFilter): Column[] =>
-  given([
+  presentColumns([
     [`sessions.${column}_at`, '>=', filter[`${column}_from`]],
     [`sessions.${column}_at`, '<', filter[`${column}_to`]],
   ]);
 
 const ofReplay = (replay_id: SessionFilter['replay_id']): Column[] =>
-  given([['sessions.replay_id', '=', replay_id === ANY_REPLAY ? undefined : replay_id]]);
+  presentColumns([['sessions.replay_id', '=', replay_id === ANY_REPLAY ? undefined : replay_id]]);
 
 const ofAgent = (agent_id: string | undefined): Column[] =>
-  given([['sessions.agent_id', '=', agent_id]]);
+  presentColumns([['sessions.agent_id', '=', agent_id]]);
 
 const valuesOf = (columns: readonly Column[]): string[] => columns.map(([, , value]) => value);
 

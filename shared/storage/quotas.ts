@@ -92,8 +92,8 @@ export function createStorageQuotas({
   }
 
   function accountOf(accountId: string): Account {
-    const known = accounts.get(accountId);
-    if (known) return known;
+    const cachedAccount = accounts.get(accountId);
+    if (cachedAccount) return cachedAccount;
     const account: Account = {
       day: '',
       today: noCounts(),

@@ -72,7 +72,7 @@ async function nextState(reader: TileReader, from: number, end: TreeState): Prom
 interface TreeCopy {
   from: TileReader;
   to: TileStore;
-  /** What is copied of a tree that may grow meanwhile. */
+  /** The part to copy of a tree that may grow meanwhile. */
   state: TreeState;
   /** A checkpoint of at most that size. */
   checkpoint: string | undefined;

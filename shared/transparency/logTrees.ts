@@ -13,7 +13,7 @@ import { logStream } from '../eventlog/streams.ts';
 import type { Position, StoredEvent } from '../ports/eventStore.ts';
 
 /** The newest declaration of a tree. */
-export interface TreeDeclaration {
+interface TreeDeclaration {
   position: Position;
   /** The keys that sign its checkpoints. */
   vkeys: readonly string[];
@@ -55,16 +55,16 @@ export const isTreeReplacement = ({ type, stream }: StoredEvent, root: string): 
 export async function readLogTrees(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
 ): Promise<LogTrees | undefined> {
-  const found = await readLogEvents(log);
-  if (!found) return undefined;
-  const ids = [found.identity.root];
+  const logEvents = await readLogEvents(log);
+  if (!logEvents) return undefined;
+  const ids = [logEvents.identity.root];
   let sameLeavesFrom = 0;
   const declared = new Map<string, TreeDeclaration>();
   let damage: string | undefined;
-  for (const stored of found.events) {
+  for (const stored of logEvents.events) {
     if (stored.type === 'log.restore_accepted.v1' || stored.type === 'log.tree_replaced.v1') {
       // In a log that began with its declaration, that is the first event.
-      if (stored.id !== found.identity.root) ids.push(stored.id);
+      if (stored.id !== logEvents.identity.root) ids.push(stored.id);
       if (stored.type === 'log.restore_accepted.v1') sameLeavesFrom = ids.length - 1;
     } else if (stored.type === 'log.tree_declared.v1') {
       const tree = parseTree(stored);
@@ -75,7 +75,7 @@ export async function readLogTrees(
   const treeId = ids.at(-1)!;
   const earlierIds = ids.slice(0, -1);
   const sameLeafIds = earlierIds.slice(sameLeavesFrom);
-  return { identity: found.identity, treeId, earlierIds, sameLeafIds, declared, damage };
+  return { identity: logEvents.identity, treeId, earlierIds, sameLeafIds, declared, damage };
 }
 
 /**

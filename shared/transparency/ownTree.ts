@@ -153,18 +153,18 @@ export function openOwnTree(
   async function openOwn(
     trees: LogTrees,
     own: string,
-    known: SignedHead | undefined,
+    knownHead: SignedHead | undefined,
   ): Promise<SignedHead | undefined> {
     try {
       if (trees.damage !== undefined) throw proofInvalidError(trees.damage);
       const next = await openHead(trees, own);
-      const isOlder = next !== undefined && known?.origin === own && next.size < known.size;
+      const isOlder = next !== undefined && knownHead?.origin === own && next.size < knownHead.size;
       doubt = isOlder
-        ? `The checkpoint of ${own} has ${next.size} leaves, and ${known.size} were signed. Put it back from a backup.`
+        ? `The checkpoint of ${own} has ${next.size} leaves, and ${knownHead.size} were signed. Put it back from a backup.`
         : undefined;
       return next;
     } catch (error) {
-      if (!known || !isTurnlogError(error, 'proof_invalid')) throw error;
+      if (!knownHead || !isTurnlogError(error, 'proof_invalid')) throw error;
       doubt = error.message;
       return undefined;
     }
@@ -174,16 +174,16 @@ export function openOwnTree(
     const trees = await readLogTrees(log);
     if (!trees) return undefined;
     const { treeId, sameLeafIds, declared } = trees;
-    const known = head?.treeId === treeId ? head : undefined;
+    const knownHead = head?.treeId === treeId ? head : undefined;
     const own = ownOrigin(trees, name);
     const current = [...declared.keys(), `${name}/${treeId}`].filter(
       (origin) => origin !== own && origin.endsWith(`/${treeId}`),
     );
     const heads = await Promise.all([
-      openOwn(trees, own, known),
+      openOwn(trees, own, knownHead),
       ...[...new Set(current)].slice(-MAX_OTHERS).map((origin) => openOther(trees, origin)),
     ]);
-    let newest = known;
+    let newest = knownHead;
     for (const other of heads) {
       const isLarger = other && other.size > (newest?.size ?? -1);
       // A witness may have added its line.

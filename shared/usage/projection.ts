@@ -2,7 +2,7 @@ import type { SessionEvent } from '../sessions/events.ts';
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { present, type Addition } from '../projections/change.ts';
+import { requirePresent, type Addition } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { USAGE_TABLES } from './tables.ts';
 
@@ -25,7 +25,7 @@ function nothing(
   find: Parameters<Addition['amounts']>[0],
   model: string,
 ): UsageRow {
-  const { agent_id, replay_id } = present(find('sessions', [streamId(stream)]), 'session');
+  const { agent_id, replay_id } = requirePresent(find('sessions', [streamId(stream)]), 'session');
   return {
     account_id,
     day: recorded_at.slice(0, DAY_LENGTH),
@@ -83,7 +83,7 @@ export const usageOfTurn = (recorded: RecordedEvent, event: TurnEnd): Addition =
   account_id: recorded.metadata.account_id,
   amounts: (find) => {
     const { turn } = event.data;
-    const startedTurn = present(find('turns', [streamId(recorded.stream), turn]), 'turn');
+    const startedTurn = requirePresent(find('turns', [streamId(recorded.stream), turn]), 'turn');
     const calls = event.type === 'session.turn_interrupted.v1' ? [] : event.data.calls;
     const row = nothing(recorded, find, calls.at(-1)?.fallback?.model ?? startedTurn.model);
     row.key_id = startedTurn.key_id;

@@ -3,7 +3,7 @@ import type { DisabledReason } from './events.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { webhookStream } from '../eventlog/streams.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
-import { ownWebhook, webhookNotFound } from './queries.ts';
+import { requireOwnWebhook, webhookNotFoundError } from './queries.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
 import {
@@ -28,7 +28,7 @@ export interface ChangedWebhook {
 }
 
 /** The caller has found the webhook to be the account's. */
-async function commandOwn(
+async function handleWebhookCommand(
   context: WebhookContext,
   actor: Actor,
   { webhook_id, expected }: ChangedWebhook,
@@ -46,7 +46,7 @@ async function commandOwn(
     if (appended) await waitUntilVisible(context, appended.position);
   } catch (error) {
     // Another request deleted the webhook in the meantime.
-    throw isRejection(error, 'webhook_missing') ? webhookNotFound() : error;
+    throw isRejection(error, 'webhook_missing') ? webhookNotFoundError() : error;
   }
 }
 
@@ -62,14 +62,14 @@ export async function changeWebhook(
   { enabled, ...change }: WebhookPatch,
 ): Promise<void> {
   // Not looked up for a webhook that the account does not have.
-  await ownWebhook(context, actor.account_id, target.webhook_id);
+  await requireOwnWebhook(context, actor.account_id, target.webhook_id);
   const url =
     change.url === undefined
       ? {}
       : { url: await requireWebhookUrl(context.webhooks, actor.account_id, change.url) };
   const switched = enabled === undefined ? {} : { enabled: enabled ?? true };
   const command = { type: 'change_webhook', change: { ...change, ...url, ...switched } } as const;
-  await commandOwn(context, actor, target, command);
+  await handleWebhookCommand(context, actor, target, command);
 }
 
 /**
@@ -81,15 +81,15 @@ export async function deleteWebhook(
   actor: Actor,
   target: ChangedWebhook,
 ): Promise<void> {
-  await ownWebhook(context, actor.account_id, target.webhook_id);
-  await commandOwn(context, actor, target, { type: 'delete_webhook' });
+  await requireOwnWebhook(context, actor.account_id, target.webhook_id);
+  await handleWebhookCommand(context, actor, target, { type: 'delete_webhook' });
 }
 
 /**
  * Disables a webhook whose deliveries keep failing, unless it has changed since the last attempt.
  * Errors: those of handle.
  */
-export async function giveUpWebhook(
+export async function disableFailingWebhook(
   context: HandleContext,
   { webhook_id, account_id, revision }: WebhookRow,
   reason: DisabledReason,

@@ -14,7 +14,7 @@ import { requireWebhookUrl, type AddressRules } from './webhookUrl.ts';
 /** Dependencies of the webhook commands. */
 export type WebhookContext = CommandContext & { webhooks: AddressRules };
 
-export interface CreatedWebhook {
+interface CreatedWebhook {
   webhook_id: string;
   url: string;
   types: string[] | null;
@@ -54,7 +54,7 @@ export async function requireCreatable(
 }
 
 /** The webhook that an earlier attempt of the request created, if any. */
-async function createdBefore(
+async function findCreatedWebhook(
   context: WebhookContext,
   webhook_id: string,
 ): Promise<CreatedWebhook | undefined> {
@@ -96,6 +96,6 @@ export function createWebhook(
       return { webhook_id, url, types: types ?? null, secret, created_at: recorded_at };
     });
   };
-  const before = () => createdBefore(context, webhook_id);
+  const before = () => findCreatedWebhook(context, webhook_id);
   return createOnce(context, claim, { findExisting: before, create });
 }

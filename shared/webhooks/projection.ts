@@ -1,7 +1,7 @@
 import type { WebhookEvent } from './events.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId } from '../eventlog/streams.ts';
-import { absent, present, type RowChange } from '../projections/change.ts';
+import { requireAbsent, requirePresent, type RowChange } from '../projections/change.ts';
 import type { RowsOf } from '../readModels/table.ts';
 import type { WEBHOOK_TABLES } from './tables.ts';
 
@@ -35,7 +35,7 @@ export function projectWebhook(recorded: RecordedEvent, event: WebhookEvent): Ch
 
   function change(row: WebhookRow | undefined): WebhookRow | undefined {
     if (event.type === 'webhook.created.v1') {
-      absent(row, 'webhook');
+      requireAbsent(row, 'webhook');
       const { url, secret, types = null } = event.data;
       return {
         webhook_id,
@@ -53,7 +53,12 @@ export function projectWebhook(recorded: RecordedEvent, event: WebhookEvent): Ch
       };
     }
     if (event.type === 'webhook.erased.v1' && !row) return undefined;
-    return { ...present(row, 'webhook'), ...patch(event), updated_at: recorded_at, revision };
+    return {
+      ...requirePresent(row, 'webhook'),
+      ...patch(event),
+      updated_at: recorded_at,
+      revision,
+    };
   }
 
   return [{ table: 'webhooks', key: [webhook_id], change }];

@@ -11,7 +11,7 @@ import type { AddressRules } from './webhookUrl.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 
 /** The same error for an unknown webhook and for one of another account. */
-export const webhookNotFound = (): TurnlogError =>
+export const webhookNotFoundError = (): TurnlogError =>
   new TurnlogError('webhook_not_found', 'There is no such webhook.');
 
 /** Dependencies for serving webhooks through the API. */
@@ -44,21 +44,21 @@ export async function textsOf(
   return { url: open(url), secret: open(secret) };
 }
 
-async function shown(source: Source, row: WebhookRow): Promise<ShownWebhook> {
+async function showWebhook(source: Source, row: WebhookRow): Promise<ShownWebhook> {
   const { url } = await textsOf(source, row);
   return { row, url, progress: await source.webhooks.progress.find(row.webhook_id) };
 }
 
 /** The account's webhook with this id, by its row and by the log. Errors: `webhook_not_found`, `store_unavailable`. */
-export async function ownWebhook(
+export async function requireOwnWebhook(
   { readModels, store }: OwnSource,
   accountId: string,
   webhookId: string,
 ): Promise<WebhookRow> {
   const row = isIdOf('webhook', webhookId) ? await readModels.findWebhook(webhookId) : undefined;
-  if (row?.account_id !== accountId || row.deleted) throw webhookNotFound();
+  if (row?.account_id !== accountId || row.deleted) throw webhookNotFoundError();
   const isOwn = await isOwnStream({ store }, accountId, webhookStream(webhookId), async () => row);
-  if (!isOwn) throw webhookNotFound();
+  if (!isOwn) throw webhookNotFoundError();
   return row;
 }
 
@@ -70,7 +70,8 @@ export const readWebhook = async (
   source: Source,
   accountId: string,
   webhookId: string,
-): Promise<ShownWebhook> => shown(source, await ownWebhook(source, accountId, webhookId));
+): Promise<ShownWebhook> =>
+  showWebhook(source, await requireOwnWebhook(source, accountId, webhookId));
 
 /** A page of the account's webhooks, oldest first. Errors: `key_missing`, `store_unavailable`. */
 export async function listOwnWebhooks(
@@ -79,5 +80,5 @@ export async function listOwnWebhooks(
   page: Page,
 ): Promise<PageOf<ShownWebhook>> {
   const { rows, more } = await source.readModels.listWebhooks(accountId, page);
-  return { rows: await Promise.all(rows.map((row) => shown(source, row))), more };
+  return { rows: await Promise.all(rows.map((row) => showWebhook(source, row))), more };
 }

@@ -5,7 +5,7 @@ import type { RateLimiter } from '../ports/rateLimiter.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
 import { shutdownError } from '../runs/queueing/runsInFlight.ts';
 import type { Claim } from '../requests/idempotency.ts';
-import { ownWebhook, textsOf } from './queries.ts';
+import { requireOwnWebhook, textsOf } from './queries.ts';
 import type { DeliveryAttempt } from './webhookProgress.ts';
 import { attemptDelivery, type WebhookTests } from './webhookSender.ts';
 
@@ -45,9 +45,9 @@ export async function testWebhook(
   claim?: Claim,
 ): Promise<DeliveryAttempt> {
   const { clock, webhooks, eventSource: source, stopping: signal } = context;
-  const row = await ownWebhook(context, account_id, webhookId);
+  const row = await requireOwnWebhook(context, account_id, webhookId);
   await limitTests(context, account_id);
-  const permit = webhooks.tests.permits.acquire({ account_id, bytes: 0 });
+  using _permit = webhooks.tests.permits.acquire({ account_id });
   try {
     const id = claim?.reserved.id ?? context.ids.uuid();
     const body = JSON.stringify({
@@ -67,7 +67,5 @@ export async function testWebhook(
   } catch (error) {
     // The attempt was cut off, and its outcome is not known.
     throw signal.aborted && error === signal.reason ? shutdownError(error) : error;
-  } finally {
-    permit.release();
   }
 }

@@ -27,7 +27,7 @@ export type DeliveryOutcome =
       reason: string;
       /** True when the receiver wants no further messages. */
       gone?: true;
-      /** How long the receiver asks to pause, in milliseconds. */
+      /** The pause that the receiver requests, in milliseconds. */
       retryAfterMs?: number;
     };
 

@@ -3,7 +3,7 @@ import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../limits.ts';
 import type { UnreachableReason } from './webhookSender.ts';
 
-const refused = (message: string): TurnlogError =>
+const urlError = (message: string): TurnlogError =>
   new TurnlogError('invalid_request', `The request body is not valid: "url" ${message}.`, {
     details: { url: { message: `"url" ${message}.`, path: '/url' } },
   });
@@ -31,7 +31,7 @@ export interface AddressRules {
   findUnreachable: (url: string, accountId: string) => Promise<UnreachableReason | undefined>;
 }
 
-/** Each look-up has sockets of its own: limits those at a time, fairly across accounts. */
+/** Each look-up opens sockets: limits concurrent look-ups, fairly across accounts. */
 export function limitLookups(
   find: (url: string) => Promise<UnreachableReason | undefined>,
 ): AddressRules['findUnreachable'] {
@@ -40,34 +40,30 @@ export function limitLookups(
   // The wait is short, and is not cut off when the process stops.
   const { signal } = new AbortController();
   return async (url, account_id) => {
-    const permit = await semaphore.acquire({ account_id, bytes: 0 }, { waitMs, signal });
-    try {
-      return await find(url);
-    } finally {
-      permit.release();
-    }
+    using _permit = await semaphore.acquire({ account_id }, { waitMs, signal });
+    return await find(url);
   };
 }
 
 function requireValidUrl(url: string, allowPrivate: boolean): string {
-  if (!URL.canParse(url)) throw refused('must be an absolute URL');
+  if (!URL.canParse(url)) throw urlError('must be an absolute URL');
   const { protocol, username, password, hash, href, hostname, port } = new URL(url);
   const allowed = allowPrivate ? ['https:', 'http:'] : ['https:'];
   if (!allowed.includes(protocol))
-    throw refused(
+    throw urlError(
       allowPrivate
         ? 'must begin with https:// or http://'
         : `must begin with https://, ${ALLOWED_BY}`,
     );
-  if (username + password !== '') throw refused('must not carry a user or a password');
-  if (hash !== '') throw refused('must not have a fragment');
-  if (port === '0') throw refused('must not have the port 0');
+  if (username + password !== '') throw urlError('must not carry a user or a password');
+  if (hash !== '') throw urlError('must not have a fragment');
+  if (port === '0') throw urlError('must not have the port 0');
   if (href.length > LIMITS.web.urlChars)
-    throw refused(`must not be longer than ${LIMITS.web.urlChars} characters once it is encoded`);
+    throw urlError(`must not be longer than ${LIMITS.web.urlChars} characters once it is encoded`);
   if (!HOST_NAME.test(hostname))
-    throw refused('must have a host name whose labels have 1 to 63 characters, 253 in all');
+    throw urlError('must have a host name whose labels have 1 to 63 characters, 253 in all');
   if (NEVER_RESOLVED.test(hostname))
-    throw refused('must not have a host name that never resolves (.invalid, .onion)');
+    throw urlError('must not have a host name that never resolves (.invalid, .onion)');
   return href;
 }
 
@@ -82,6 +78,6 @@ export async function requireWebhookUrl(
 ): Promise<string> {
   const href = requireValidUrl(url, allowPrivate);
   const reason = await findUnreachable(href, accountId);
-  if (reason) throw refused(UNREACHABLE[reason]);
+  if (reason) throw urlError(UNREACHABLE[reason]);
   return href;
 }

@@ -15,7 +15,7 @@ import { size } from '../support/jest/size.ts';
 import { eventually } from '../support/processes/operator.ts';
 import { memoryKeys } from '../support/fakes/memoryKeys.ts';
 import type { EventStoreFixture } from './eventStore.ts';
-import { unlimitedFeedMemory } from '../support/builders/memory.ts';
+import { permitWith, unlimitedFeedMemory } from '../support/builders/memory.ts';
 
 const RUNS = size({ small: 20, full: 300 });
 
@@ -189,12 +189,11 @@ export function accountFeedContract(name: string, open: () => Promise<EventStore
           expect(found).not.toHaveBeenCalled();
           held = bytes;
           return {
+            ...permitWith(() => (held = 0)),
             resize(less) {
               held = less;
               return true;
             },
-            countRejection: () => {},
-            release: () => (held = 0),
           };
         },
       };

@@ -131,7 +131,7 @@ export const mutations: readonly Mutation[] = [
   {
     name: 'a run waits for a turn of another instance without a limit',
     file: 'shared/runs/startTurn.ts',
-    from: 'if (performance.now() + pauseMs > bounds.until) throw sessionBusy();',
+    from: 'if (performance.now() + pauseMs > bounds.until) throw sessionBusyError();',
     to: 'if (performance.now() + pauseMs > bounds.until) signal.throwIfAborted();',
     likely: ['test/unit/shared/runs/startTurn.test.ts'],
   },

@@ -13,7 +13,7 @@ import { openHostClient, type HostClient } from './hostClient.ts';
 const { VNodeState } = gossipPb.MemberInfo;
 
 /** A cluster member as another node's gossip describes it. */
-export interface ClusterMember {
+interface ClusterMember {
   host: Host;
   state: gossipPb.MemberInfo.VNodeState;
   isAlive: boolean;

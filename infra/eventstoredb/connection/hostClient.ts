@@ -23,7 +23,7 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
  * - The client does not await `handleError`, which runs after an error. When discovery fails, for
  *   example without a quorum, the unhandled rejection ends the process. `handleError` also discards
  *   the channel and its backoff.
- * - Discovery asks only the first host of esdb+discover.
+ * - Discovery queries only the first host of esdb+discover.
  */
 interface ClientInternals {
   getGRPCClient<Service>(

@@ -32,7 +32,7 @@ const CLOSED_AT_ONCE = /^Failed to connect/;
 const rootCause = (message: string): string =>
   /Last error: (?:Error: )?(.*?)(?:\. Resolution note:|$)/s.exec(message)?.[1] ?? message;
 
-/** What to do about a certificate that is not accepted. */
+/** Advice about a certificate that is not accepted. */
 function certificateRemedy(message: string, { caFile }: ConnectionTarget): string {
   if (OTHER_NAME.test(message))
     return 'use a name of the certificate in EVENTSTOREDB_URL and in the address that the node advertises';

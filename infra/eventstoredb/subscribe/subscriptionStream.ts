@@ -69,9 +69,9 @@ const sizeOf = (message: SubscriptionMessage): number =>
 /** Messages in order of arrival, with the bytes of their events. */
 function createMessageQueue() {
   let messages: SubscriptionMessage[] = [];
-  let taken = 0;
+  let takenCount = 0;
   let bytes = 0;
-  const length = (): number => messages.length - taken;
+  const length = (): number => messages.length - takenCount;
   return {
     length,
     isFull: () => length() >= READ_AHEAD.messages || bytes >= READ_AHEAD.bytes,
@@ -81,13 +81,13 @@ function createMessageQueue() {
       bytes += sizeOf(message);
     },
     take(): SubscriptionMessage | undefined {
-      const message = messages[taken];
+      const message = messages[takenCount];
       if (message === undefined) return undefined;
-      taken += 1;
+      takenCount += 1;
       bytes -= sizeOf(message);
-      if (taken === messages.length || taken === READ_AHEAD.messages) {
-        messages = messages.slice(taken);
-        taken = 0;
+      if (takenCount === messages.length || takenCount === READ_AHEAD.messages) {
+        messages = messages.slice(takenCount);
+        takenCount = 0;
       }
       return message;
     },

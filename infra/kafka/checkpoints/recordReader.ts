@@ -137,7 +137,7 @@ export function createCheckpointRecordReader(
     current = undefined;
   }
 
-  async function untilRead(reading: Reading, done: () => boolean): Promise<void> {
+  async function waitUntilRead(reading: Reading, done: () => boolean): Promise<void> {
     const limit = performance.now() + READ_LIMIT_MS;
     while (!done()) {
       if (reading.crashed) throw reading.crashed;
@@ -157,7 +157,7 @@ export function createCheckpointRecordReader(
     try {
       const reading = await (current ??= start());
       await work(reading);
-      // A copy: the reader goes on.
+      // A copy: the reader continues.
       return new Map(reading.notes);
     } catch (error) {
       drop();
@@ -174,7 +174,7 @@ export function createCheckpointRecordReader(
       if (endOffset === 0n) return new Map();
       return read((reader) => {
         reader.empty = 0;
-        return untilRead(
+        return waitUntilRead(
           reader,
           () => reader.next >= endOffset || reader.empty >= MAX_EMPTY_FETCHES,
         );
@@ -185,7 +185,7 @@ export function createCheckpointRecordReader(
       awaitedRecords.add(awaited);
       try {
         await commit();
-        return await read((reader) => untilRead(reader, () => awaited.isRead));
+        return await read((reader) => waitUntilRead(reader, () => awaited.isRead));
       } finally {
         awaitedRecords.delete(awaited);
       }

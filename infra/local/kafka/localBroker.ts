@@ -202,7 +202,7 @@ export async function createLocalBroker({
   let process: ChildProcess | undefined;
 
   /** Throws `local_server_failed` when the process ends, or does not answer in time. */
-  async function untilAnswering(starting: ChildProcess): Promise<void> {
+  async function waitUntilAnswering(starting: ChildProcess): Promise<void> {
     const deadline = performance.now() + START_LIMIT_MS;
     await retry(() => withAdmin(kafka, (admin) => admin.describeCluster()), {
       pauses: LOOKS,
@@ -232,7 +232,7 @@ export async function createLocalBroker({
         stdio: ['ignore', output.fd, output.fd],
       });
       await output.close();
-      await untilAnswering(process);
+      await waitUntilAnswering(process);
     },
     kill: () => end('SIGKILL'),
     stop: () => end('SIGTERM'),

@@ -1,6 +1,6 @@
 import type { FetchLike } from '@modelcontextprotocol/client';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
-import { limitedFetch } from '../../lib/limitedFetch.ts';
+import { limitedFetch } from '../../lib/http/limitedFetch.ts';
 import type { Inflow } from './inflow.ts';
 import { createLineBuffer } from './lines.ts';
 

@@ -79,7 +79,7 @@ export const summaryOf = (described: DescribedTools): ListSummary => ({
 
 /**
  * Selects the tools to offer from the pages of a server's list, within the limits. Each page is
- * dropped before the next one is asked for.
+ * dropped before the next one is requested.
  */
 export async function describeTools(
   server: McpServer,

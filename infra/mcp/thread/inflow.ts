@@ -26,13 +26,13 @@ const LEAST_BYTES = 512;
 /** A token bucket: takes tokens, and returns false when there are not enough. */
 function createBucket(perSecond: number): (count: number) => boolean {
   const most = perSecond * RUN_LIMITS.mcp.burstSeconds;
-  let left = most;
+  let remaining = most;
   let filled = performance.now();
   return (count) => {
     const now = performance.now();
-    left = Math.min(most, left + ((now - filled) * perSecond) / 1_000) - count;
+    remaining = Math.min(most, remaining + ((now - filled) * perSecond) / 1_000) - count;
     filled = now;
-    return left >= 0;
+    return remaining >= 0;
   };
 }
 

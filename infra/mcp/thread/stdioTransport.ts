@@ -18,8 +18,8 @@ import type { UnfinishedMessage } from './unfinishedMessages.ts';
 
 type ProcessOptions = Extract<McpTransport, { kind: 'process' }>;
 
-/** A transport that can quote what its server said before anything was asked of it. */
-export interface StdioTransport extends Transport {
+/** A transport that can quote its server's output before the first request. */
+interface StdioTransport extends Transport {
   /** The end of what the process has written to its standard error. */
   lastWords(): string;
 }
@@ -62,7 +62,7 @@ function guardGroup({ pid }: ChildProcess): () => void {
 
 /**
  * A server as a child process that speaks over its standard input and output. The library's own
- * transport leaves behind what its process has started; this one has a process group of its own,
+ * transport leaves behind what its process has started; this one has its own process group,
  * which is ended as a whole: when it is closed, when the server dies, and when this process ends.
  * The output of the process is measured before it is parsed, and log messages are not parsed.
  * A long line waits for the memory that all servers share, and must end within `messageMs`.

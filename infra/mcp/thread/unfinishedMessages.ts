@@ -48,7 +48,7 @@ export function createUnfinishedMessages(
   }
 
   return (account_id) => {
-    const permit = pool.forceAcquire({ account_id, bytes: 0 });
+    const permit = pool.forceAcquire({ account_id });
     let held = 0;
     let stopWaiting: ((error: Error) => void) | undefined;
 

@@ -4,7 +4,7 @@ import type { Tokens } from '../../../shared/domain/schema.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
-import { maybe } from './chunk.ts';
+import { nullish } from './chunk.ts';
 import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
@@ -12,23 +12,23 @@ const { functionNameChars, callIdChars, argumentsChars, labelChars, reasoningCha
 
 /** The parts of a chat completion that are read; some servers omit them or send null. */
 const Completion = Type.Object({
-  id: maybe(Type.String()),
-  model: maybe(Type.String()),
+  id: nullish(Type.String()),
+  model: nullish(Type.String()),
   choices: Type.Array(
     Type.Object({
-      finish_reason: maybe(Type.String()),
+      finish_reason: nullish(Type.String()),
       message: Type.Object({
-        content: maybe(Type.String()),
-        refusal: maybe(Type.String()),
+        content: nullish(Type.String()),
+        refusal: nullish(Type.String()),
         reasoning_content: Type.Optional(Type.Unknown()),
         reasoning: Type.Optional(Type.Unknown()),
-        tool_calls: maybe(
+        tool_calls: nullish(
           Type.Array(
             Type.Object({
-              id: maybe(Type.String({ maxLength: callIdChars })),
+              id: nullish(Type.String({ maxLength: callIdChars })),
               function: Type.Object({
                 name: Type.String({ minLength: 1, maxLength: functionNameChars }),
-                arguments: maybe(Type.String({ maxLength: argumentsChars })),
+                arguments: nullish(Type.String({ maxLength: argumentsChars })),
               }),
             }),
           ),

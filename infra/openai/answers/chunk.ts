@@ -3,21 +3,21 @@ import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 /** A member that some servers omit or send as null. */
-export const maybe = <Schema extends TSchema>(schema: Schema) =>
+export const nullish = <Schema extends TSchema>(schema: Schema) =>
   Type.Optional(Type.Union([schema, Type.Null()]));
 
 const Delta = Type.Object({
-  content: maybe(Type.String()),
-  refusal: maybe(Type.String()),
+  content: nullish(Type.String()),
+  refusal: nullish(Type.String()),
   reasoning_content: Type.Optional(Type.Unknown()),
   reasoning: Type.Optional(Type.Unknown()),
-  tool_calls: maybe(
+  tool_calls: nullish(
     Type.Array(
       Type.Object({
-        index: maybe(Type.Integer({ minimum: 0 })),
-        id: maybe(Type.String()),
-        function: maybe(
-          Type.Object({ name: maybe(Type.String()), arguments: maybe(Type.String()) }),
+        index: nullish(Type.Integer({ minimum: 0 })),
+        id: nullish(Type.String()),
+        function: nullish(
+          Type.Object({ name: nullish(Type.String()), arguments: nullish(Type.String()) }),
         ),
       }),
     ),
@@ -26,14 +26,14 @@ const Delta = Type.Object({
 
 /** The parts of a streamed chunk that are read; some servers omit them or send null. */
 const Chunk = Type.Object({
-  id: maybe(Type.String()),
-  model: maybe(Type.String()),
-  choices: maybe(
+  id: nullish(Type.String()),
+  model: nullish(Type.String()),
+  choices: nullish(
     Type.Array(
       Type.Object({
-        index: maybe(Type.Integer()),
-        finish_reason: maybe(Type.String()),
-        delta: maybe(Delta),
+        index: nullish(Type.Integer()),
+        finish_reason: nullish(Type.String()),
+        delta: nullish(Delta),
       }),
     ),
   ),

@@ -3,7 +3,7 @@ import { unusableAnswerError, type AnswerOrError, type ResponseReader } from './
 
 /** The bytes that one step reads. */
 const STEP_BYTES = 8_192;
-/** What a chunk counts at least: a provider may send one byte in each. */
+/** The minimum that a chunk counts: a provider may send one byte in each. */
 const CHUNK_BYTES = 64;
 /**
  * From this many bytes on, the provider has to wait until all of them are read. That is what a
@@ -57,7 +57,7 @@ export function createPacedBody({
   const waiting: Buffer[] = [];
   let isPaced = isStream;
   let waitingBytes = 0;
-  /** What small chunks have counted beyond their bytes. */
+  /** The bytes that small chunks have counted in addition to their own. */
   let addedBytes = 0;
   let isScheduled = false;
   let atEnd: (() => AnswerOrError) | undefined;
@@ -83,13 +83,13 @@ export function createPacedBody({
 
   function readSome(): AnswerOrError | undefined {
     let result: AnswerOrError | undefined;
-    let left = isPaced ? STEP_BYTES : Infinity;
-    while (left > 0 && result === undefined && waiting.length > 0) {
+    let remainingBytes = isPaced ? STEP_BYTES : Infinity;
+    while (remainingBytes > 0 && result === undefined && waiting.length > 0) {
       const chunk = waiting.shift()!;
-      const piece = chunk.subarray(0, left);
+      const piece = chunk.subarray(0, remainingBytes);
       waitingBytes -= costOf(chunk);
-      if (piece.length < chunk.length) putBack(chunk.subarray(left));
-      left -= costOf(piece);
+      if (piece.length < chunk.length) putBack(chunk.subarray(remainingBytes));
+      remainingBytes -= costOf(piece);
       result = reader.add(piece);
     }
     return result;

@@ -48,7 +48,7 @@ export function isRecordable(extra: ToolCallExtra): boolean {
   return text.length <= callFieldsChars && !UNSTORABLE.test(text);
 }
 
-/** Where providers put reasoning: DeepSeek, vLLM and llama.cpp in the first, OpenRouter in the second. */
+/** The reasoning of providers: DeepSeek, vLLM and llama.cpp use the first member, OpenRouter the second. */
 interface Reasoned {
   reasoning_content?: unknown;
   reasoning?: unknown;

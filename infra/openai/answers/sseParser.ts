@@ -16,7 +16,7 @@ interface SseParser {
 
 type Status = 'ok' | 'full' | 'no_room';
 
-/** Where the first line of a chunk ends, which has the end of at least one line. */
+/** The index after the first line of a chunk that has the end of at least one line. */
 function endOfFirstLine(chunk: Buffer): number {
   const lf = chunk.indexOf(LF);
   const cr = chunk.subarray(0, lf === -1 ? undefined : lf).indexOf(CR);

@@ -74,7 +74,7 @@ interface Call {
   arguments: TextAccumulator;
   /** The number of parts so far. */
   parts: number;
-  /** Whether the arguments of the first part are an object, once that was asked. */
+  /** Whether the arguments of the first part are an object, once determined. */
   isComplete: boolean | undefined;
   /** The provider's own fields, as lines of JSON objects. */
   extra: TextAccumulator;
@@ -100,7 +100,7 @@ const {
 
 /** The own fields of all calls together. Some providers send one with the first part of each call. */
 const FIELDS_CHARS = 4 * callFieldsChars;
-/** What a line of fields counts at least: parsing a short one takes as long as these characters. */
+/** The minimum that a line of fields counts: parsing a short one takes as long as these characters. */
 const LINE_CHARS = 64;
 
 /**
@@ -150,13 +150,17 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
 
   function existingCall({ index, id, function: called }: CallPart): Call | undefined {
     const atIndex = typeof index === 'number' ? byIndex.get(index) : latest;
-    const found = id
+    const matching = id
       ? (calls.find((call) => call.id === id) ?? (atIndex?.id === '' ? atIndex : undefined))
       : atIndex;
     const mayBegin = called?.name && called.arguments?.startsWith('{');
-    return mayBegin && found && found.parts === 1 && found.name !== '' && isComplete(found)
+    return mayBegin &&
+      matching &&
+      matching.parts === 1 &&
+      matching.name !== '' &&
+      isComplete(matching)
       ? undefined
-      : found;
+      : matching;
   }
 
   /** Fields over the limits are dropped. */
@@ -236,7 +240,7 @@ function streamError(error: unknown): TurnlogError {
   );
 }
 
-/** What receives the text of an answer, and its reasoning, as they arrive. */
+/** Receives the text of an answer, and its reasoning, as they arrive. */
 interface StreamListeners {
   onText: (text: string) => void;
   onReasoning?: ((text: string) => void) | undefined;

@@ -1,3 +1,4 @@
+import { createSerialQueue } from '../../../shared/lib/concurrency/serialQueue.ts';
 import { addAbortListener } from 'node:events';
 import type { Client, QueryConfig } from 'pg';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
@@ -38,10 +39,10 @@ export interface LeaseSession {
 }
 
 function createLeaseSession({ client, ended, close }: PostgresConnection): LeaseSession {
-  let last: Promise<unknown> = Promise.resolve();
+  const queue = createSerialQueue();
 
-  function run<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
-    const result = last.then(async () => {
+  const run = <Result>(work: (client: Client) => Promise<Result>): Promise<Result> =>
+    queue.run(async () => {
       if (ended.aborted)
         throw databaseUnavailableError(new Error('the session of this writer has ended'));
       try {
@@ -53,9 +54,6 @@ function createLeaseSession({ client, ended, close }: PostgresConnection): Lease
         throw error;
       }
     });
-    last = result.catch(() => undefined);
-    return result;
-  }
 
   // If this query gets no answer in time, the server has ended the session, even if the network
   // does not report that.
@@ -73,7 +71,7 @@ function createLeaseSession({ client, ended, close }: PostgresConnection): Lease
     run,
     async close() {
       clearInterval(heartbeat);
-      await resolvesWithin(last, CLOSE_LIMIT_MS);
+      await resolvesWithin(queue.idle(), CLOSE_LIMIT_MS);
       await close();
     },
   };
@@ -138,7 +136,8 @@ async function tryAcquireLease(
 export const tryLeaseSession = (request: LeaseRequest): Promise<LeaseSession | undefined> =>
   withDatabaseErrors(() => tryAcquireLease(request, async () => false));
 
-interface StandbyRequest extends LeaseRequest {
+/** A wait for a lease, which ends with the signal. */
+export interface LeaseWait extends Pick<LeaseRequest, 'databaseUrl'> {
   signal: AbortSignal;
   /** Called for every failure. The next attempt follows after a pause. */
   onFailure: (error: unknown, retryInMs: number) => void;
@@ -152,7 +151,7 @@ export async function awaitLeaseSession({
   signal,
   onFailure,
   ...request
-}: StandbyRequest): Promise<LeaseSession | undefined> {
+}: LeaseWait & LeaseRequest): Promise<LeaseSession | undefined> {
   const pauses = createBackoff(PAUSES);
   while (!signal.aborted) {
     try {

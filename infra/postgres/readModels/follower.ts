@@ -1,10 +1,9 @@
+import { createSerialQueue } from '../../../shared/lib/concurrency/serialQueue.ts';
 import type { Client } from 'pg';
-import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { isPositionFormat } from '../../../shared/eventlog/identity/positions.ts';
 import { createPositionWaiters } from '../../../shared/projections/positionWaiters.ts';
-import { connectPostgres } from '../connection.ts';
+import { listenUntilAborted } from '../listener.ts';
 import { isMissing } from '../failures.ts';
 import { readersLock } from '../leases/locks.ts';
 import { slotKey, ROW } from './generations.ts';
@@ -12,11 +11,6 @@ import { createOtherVersions } from './otherVersions.ts';
 import { channelOf, VERSION, VERSIONS_CHANNEL } from './schema.ts';
 
 const CHANNEL = channelOf(VERSION);
-
-const STATEMENT_MS = 2000;
-/** The interval of the queries that detect a dead connection, which would deliver no more notifications. */
-const HEARTBEAT_MS = 2000;
-const RETRY = { firstMs: 50, longestMs: 2000, spread: [0.5, 1] } as const;
 
 interface LiveRow {
   /** The live generation shows everything up to here; undefined before there is one. */
@@ -54,17 +48,11 @@ export function createFollower(databaseUrl: string) {
   const others = createOtherVersions();
   /** The number of positions received. */
   let notifications = 0;
-  let last: Promise<unknown> = Promise.resolve();
+  /** The queries on the connection, also while many notifications arrive. */
+  const queue = createSerialQueue();
 
-  /** Runs queries serially on the connection, also while many notifications arrive. */
-  function serially<Result>(work: () => Promise<Result>): Promise<Result> {
-    const done = last.then(work);
-    last = done.catch(() => undefined);
-    return done;
-  }
-
-  const updateRow = (client: Client): Promise<void> => serially(() => readAndShow(client));
-  const refresh = (client: Client): Promise<void> => serially(() => others.refresh(client));
+  const updateRow = (client: Client): Promise<void> => queue.run(() => readAndShow(client));
+  const refresh = (client: Client): Promise<void> => queue.run(() => others.refresh(client));
 
   function receive(channel: string, payload: string, client: Client): void {
     if (channel === VERSIONS_CHANNEL) return void refresh(client).catch(() => undefined);
@@ -84,42 +72,20 @@ export function createFollower(databaseUrl: string) {
     else waiters.show(position);
   }
 
-  /** Follows on one connection until it breaks or the follower is closed. Throws pg's errors. */
-  async function follow(onConnected: () => void): Promise<void> {
-    const { client, ended, close } = await connectPostgres(databaseUrl, {
-      name: 'turnlog listener',
-      statementMs: STATEMENT_MS,
-    });
-    try {
+  const listening = listenUntilAborted(databaseUrl, {
+    name: 'turnlog listener',
+    async begin({ client }) {
       client.on('notification', ({ channel, payload = '' }) => receive(channel, payload, client));
       await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION.number)})`);
       await client.query(`LISTEN ${CHANNEL}; LISTEN ${VERSIONS_CHANNEL}`);
       await updateRow(client);
       // Processes of other releases must know this reader before it answers queries.
-      await serially(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
-      onConnected();
-      const stopped = AbortSignal.any([ended, closing.signal]);
-      while (!stopped.aborted) {
-        await sleepUntilAborted(HEARTBEAT_MS, { signal: stopped, ref: false });
-        if (!stopped.aborted) await refresh(client);
-      }
-    } finally {
-      others.forget();
-      await close();
-    }
-  }
-
-  async function followUntilClosed(): Promise<void> {
-    const { signal } = closing;
-    const backoff = createBackoff(RETRY);
-    while (!signal.aborted) {
-      await follow(backoff.reset).catch(() => undefined);
-      if (signal.aborted) return;
-      await sleepUntilAborted(backoff.next(), { signal, ref: false });
-    }
-  }
-
-  const following = followUntilClosed();
+      await queue.run(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
+    },
+    beat: refresh,
+    onEnd: others.forget,
+    signal: closing.signal,
+  });
 
   return {
     logChanged: (): string | undefined => logChanged,
@@ -139,7 +105,7 @@ export function createFollower(databaseUrl: string) {
       closing.abort();
       waiters.close();
       others.forget();
-      await following;
+      await listening;
     },
   };
 }

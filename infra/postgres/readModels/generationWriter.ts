@@ -4,7 +4,7 @@ import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { ParkedStream, ProjectionStore, Reached } from '../../../shared/ports/readModels.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
-import { transaction } from '../connection.ts';
+import { runInTransaction } from '../connection.ts';
 import { withDatabaseErrors, isRowFailure } from '../failures.ts';
 import type { LeaseSession } from '../leases/leaseSession.ts';
 import {
@@ -100,7 +100,9 @@ export async function openGenerationWriter(
         isRowFailure,
         unreported,
         transaction: (work) =>
-          transaction(client, async () => work(rowAccess(client, (await lockSlot(client)).schema))),
+          runInTransaction(client, async () =>
+            work(rowAccess(client, (await lockSlot(client)).schema)),
+          ),
         moveCheckpoint: (to) => moveCheckpoint(client, to),
       }),
     );
@@ -114,7 +116,7 @@ export async function openGenerationWriter(
   ): Promise<Result> =>
     withDatabaseErrors(() =>
       session.run((client) =>
-        transaction(client, async () => {
+        runInTransaction(client, async () => {
           const { schema, generation } = await lockSlot(client);
           return work(createWordIndex(client, schema), generation);
         }),
@@ -146,7 +148,7 @@ export async function openGenerationWriter(
     giveUp: (checkpoint) =>
       withDatabaseErrors(() =>
         session.run((client) =>
-          transaction(client, async () => {
+          runInTransaction(client, async () => {
             await lockSlot(client);
             await client.query(
               `UPDATE turnlog.projections SET refused = event_position, position = NULL,
@@ -162,7 +164,7 @@ export async function openGenerationWriter(
     noteLogChanged: (reason) =>
       withDatabaseErrors(() =>
         session.run((client) =>
-          transaction(client, async () => {
+          runInTransaction(client, async () => {
             await lockSlot(client);
             await client.query(
               'UPDATE turnlog.projections SET log_changed = $3 WHERE version = $1 AND slot = $2',

@@ -6,7 +6,7 @@
 import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
-import { transaction } from '../connection.ts';
+import { runInTransaction } from '../connection.ts';
 import { readersLock, SCHEMA_LOCK, writerLock, type Stage } from '../leases/locks.ts';
 import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './schema.ts';
 
@@ -98,7 +98,7 @@ async function createGeneration(client: Client, slot: GenerationSlot): Promise<v
 }
 
 async function withSchemaLock(client: Client, work: () => Promise<void>): Promise<void> {
-  await transaction(client, async () => {
+  await runInTransaction(client, async () => {
     await client.query(`SELECT pg_advisory_xact_lock(${SCHEMA_LOCK})`);
     await work();
   });
@@ -132,7 +132,7 @@ export async function refusedCheckpoint(
 
 /** Makes the projector's first generation the live one, unless it is. */
 export async function completeFirst(client: Client, version: Version): Promise<void> {
-  await transaction(client, async () => {
+  await runInTransaction(client, async () => {
     const { rowCount } = await client.query(
       `UPDATE turnlog.projections SET complete = true WHERE version = $1 AND slot = $2 AND NOT complete`,
       slotKey({ version, stage: 'live' }),
@@ -194,7 +194,7 @@ async function listUnreadVersions(client: Client, { number }: Version): Promise<
  */
 export async function dropOlderVersions(client: Client, version: Version): Promise<void> {
   for (const number of await listUnreadVersions(client, version)) {
-    await transaction(client, async () => {
+    await runInTransaction(client, async () => {
       const locks = [
         writerLock(number, 'live'),
         writerLock(number, 'building'),

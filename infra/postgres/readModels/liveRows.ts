@@ -6,7 +6,7 @@ import {
   type AnyRow,
   type LiveRows,
 } from '../../../shared/readModels/integrity/rowReader.ts';
-import { connectPostgres, transaction } from '../connection.ts';
+import { connectPostgres, runInTransaction } from '../connection.ts';
 import { isMissing, withDatabaseErrors } from '../failures.ts';
 import { CHECKPOINT, slotKey } from './generations.ts';
 import { liveSchema, VERSION } from './schema.ts';
@@ -27,7 +27,7 @@ export async function openPostgresLiveRows({
   return {
     read: (table, after, limit) =>
       withDatabaseErrors(() =>
-        transaction(client, async () => {
+        runInTransaction(client, async () => {
           await client.query('SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY');
           const slot = slotKey({ version: VERSION, stage: 'live' });
           const [checkpoint] = (await client.query<Checkpoint>(CHECKPOINT, slot)).rows;

@@ -91,8 +91,7 @@ function createPool(databaseUrl: string, poolSize: number): { rows: ReadRows; po
     if (account_id === undefined) return undefined;
     const { signal } = new AbortController();
     const bounds = { waitMs: STATEMENT_MS, signal };
-    const permit = await turns.acquire({ account_id, bytes: 0 }, bounds);
-    return { [Symbol.dispose]: permit.release };
+    return turns.acquire({ account_id }, bounds);
   }
   const rows = <Row extends QueryResultRow>(sql: string, parameters: readonly unknown[] = []) =>
     withDatabaseErrors(async (): Promise<Row[]> => {

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
-import { commitDurably, connectPostgres, transaction } from '../connection.ts';
+import { commitDurably, connectPostgres, runInTransaction } from '../connection.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { writerLock } from '../leases/locks.ts';
 import { tryLeaseSession } from '../leases/leaseSession.ts';
@@ -79,7 +79,7 @@ export async function openPostgresRebuildStore({
           try {
             await commitDurably(client);
             await ensureGeneration(client, LIVE);
-            await transaction(client, async () => {
+            await runInTransaction(client, async () => {
               const held = await lockLive(client);
               const built = (await writer.checkpoint())?.position;
               // An event that was visible in the live generation must be visible in the next.

@@ -64,7 +64,7 @@ export function rowStatements(
 const bytesOfRow = ({ table, columns }: Listing): string =>
   bytesOfColumns(table, TABLES[table], columns);
 
-/** What a paging statement adds to each row: how many rows were read. */
+/** The column that a paging statement adds to each row: how many rows were read. */
 interface Read {
   read: number;
 }

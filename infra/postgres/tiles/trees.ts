@@ -2,10 +2,10 @@ import type { Client, QueryResultRow } from 'pg';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { ActiveTrees, Growth, TileStore } from '../../../shared/transparency/tileStore.ts';
 import { parseTilePath, TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
-import { transaction } from '../connection.ts';
+import { runInTransaction } from '../connection.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { PROVER_LOCK } from '../leases/locks.ts';
-import { awaitLeaseSession, type LeaseSession } from '../leases/leaseSession.ts';
+import { awaitLeaseSession, type LeaseSession, type LeaseWait } from '../leases/leaseSession.ts';
 import { tileReaderOver, type FirstRow } from './reader.ts';
 
 const OPEN = `INSERT INTO turnlog.tlog_trees (origin, opened)
@@ -68,7 +68,7 @@ function treeOf(session: LeaseSession, origin: string): TileStore {
     ...tileReaderOver(first, origin),
     grow: (growth) =>
       withDatabaseErrors(() =>
-        session.run((client) => transaction(client, () => write(client, origin, growth))),
+        session.run((client) => runInTransaction(client, () => write(client, origin, growth))),
       ),
     async firstUnknownBundle(bundles) {
       const row = await first<{ bundle: number | null }>(UNKNOWN, [origin, bundles]);
@@ -86,12 +86,7 @@ function treeOf(session: LeaseSession, origin: string): TileStore {
  * Waits until this process holds the lease to grow the trees. Resolves with undefined if the signal
  * aborts first. The methods throw `store_unavailable`.
  */
-export async function acquireProverLease(options: {
-  databaseUrl: string;
-  signal: AbortSignal;
-  /** Called for every failure. The next attempt follows after a pause. */
-  onFailure: (error: unknown, retryInMs: number) => void;
-}): Promise<ActiveTrees | undefined> {
+export async function acquireProverLease(options: LeaseWait): Promise<ActiveTrees | undefined> {
   const session = await awaitLeaseSession({
     ...options,
     name: 'turnlog prover',

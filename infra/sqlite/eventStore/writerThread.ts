@@ -166,16 +166,12 @@ export function startWriterThread(file: string, files: LogFiles): WriterThread {
     if (change !== undefined) throw logReplacedError(change);
     if (!worker && ended && performance.now() < ended.until) throw ended.failure;
     const { account_id, bytes } = share;
-    const permit = admit(share);
-    try {
-      return await new Promise<AppendedEvents>((resolve, reject) => {
-        // All appends of one event loop turn share one message, and therefore one commit.
-        if (outbox.size() === 0) setImmediate(() => flush());
-        outbox.push(account_id, { append: request, bytes, resolve, reject });
-      });
-    } finally {
-      permit.release();
-    }
+    using _permit = admit(share);
+    return await new Promise<AppendedEvents>((resolve, reject) => {
+      // All appends of one event loop turn share one message, and therefore one commit.
+      if (outbox.size() === 0) setImmediate(() => flush());
+      outbox.push(account_id, { append: request, bytes, resolve, reject });
+    });
   }
 
   async function close(): Promise<void> {

@@ -61,7 +61,7 @@ export const blocksAt = (rowid: string): string =>
 const blockAt = (bucket: number, bits: number): number => Math.floor(bucket / 2 ** bits);
 
 /** An FTS5 expression for the smallest blocks, at most BLOCKS, that contain all of these buckets. */
-export function inBlocks(first: number, last: number): string {
+export function matchBlocks(first: number, last: number): string {
   const bits = BLOCK_BITS.find(
     (candidate) => blockAt(last, candidate) - blockAt(first, candidate) < BLOCKS,
   )!;

@@ -105,7 +105,7 @@ export function createFollower(folder: string, progress: ProgressSource) {
   /**
    * Switches to the generation that the progress names, unless it would show less than has been shown.
    * A generation that has caught up is always taken, because the previous one is no longer updated.
-   * What an untrusted generation has shown does not count, but it answers until its replacement has
+   * The progress of an untrusted generation does not count, but it answers until its replacement has
    * caught up.
    */
   function follow({ generation, position, caughtUp, heals }: ProjectionProgress): boolean {

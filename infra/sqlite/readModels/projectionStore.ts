@@ -1,3 +1,4 @@
+import { createSerialQueue } from '../../../shared/lib/concurrency/serialQueue.ts';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type {
@@ -101,14 +102,11 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
     .join('; ');
 
   const unreported: ParkedStream[] = [];
-  let last: Promise<unknown> = Promise.resolve();
+  const queue = createSerialQueue();
 
   /** Runs work serially: on one connection, the steps of two transactions would mix. */
-  function serially<Result>(work: () => Result | Promise<Result>): Promise<Result> {
-    const done = last.then(() => withReadModelErrors(work));
-    last = done.catch(() => undefined);
-    return done;
-  }
+  const serially = <Result>(work: () => Result | Promise<Result>): Promise<Result> =>
+    queue.run(() => withReadModelErrors(work));
 
   /** The checkpoint follows the outcome of the commit. */
   function checkpointSoon(): void {
@@ -170,7 +168,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
       }),
     startOver: () => serially(() => transaction(async () => database.exec(empty))),
     async close() {
-      await last;
+      await queue.idle();
       clearImmediate(checkpointing);
       walCleanup?.close();
       if (database.isOpen) database.close();

@@ -16,7 +16,7 @@ import {
   sessionConditions,
   sessionIndexes,
 } from '../../../shared/sessions/sqlQueries.ts';
-import { bucketAt, bucketOf, firstRowid, inBlocks, lastRowid, slotAt } from './buckets.ts';
+import { bucketAt, bucketOf, firstRowid, matchBlocks, lastRowid, slotAt } from './buckets.ts';
 import { isDamaged } from './failures.ts';
 import type { GenerationReader } from './generationReader.ts';
 import { bytesOfRow, rowDecoder, sqliteSql, type SqliteRow } from './statements.ts';
@@ -152,7 +152,7 @@ async function* scanSessions(
  * the range directly.
  */
 const inBuckets = (words: readonly string[], first: number, last: number): string =>
-  (words.length > 1 ? [inBlocks(first, last), ...words] : words).join(' AND ');
+  (words.length > 1 ? [matchBlocks(first, last), ...words] : words).join(' AND ');
 
 /** Turns that a step of a search takes from the index. */
 const TURNS_AT_ONCE = 512;
@@ -234,25 +234,25 @@ async function* searchBucket(
   const matches = new Map<string, number[]>();
   const pause = pausesOf(accountId);
   const terms = inBuckets(words, bucket, bucket);
-  let found: SqliteRow[] = [];
+  let candidates: SqliteRow[] = [];
   let generation: number | undefined;
   do {
     const reader = current();
     // In another generation, turns may have other slots.
     if (reader.generation !== generation) {
-      found = [];
+      candidates = [];
       matches.clear();
     }
     ({ generation } = reader);
-    const from = ((found.at(-1)?.['slot'] as number | undefined) ?? -1) + 1;
-    found = reader.all(IN_BUCKET, terms, bucket, from, bucket);
-    for (const row of found) {
+    const from = ((candidates.at(-1)?.['slot'] as number | undefined) ?? -1) + 1;
+    candidates = reader.all(IN_BUCKET, terms, bucket, from, bucket);
+    for (const row of candidates) {
       const session = row['session_id'] as string;
       const turns = matches.get(session) ?? [];
       if (turns.length < MATCHES) matches.set(session, [...turns, row['turn'] as number]);
     }
     await pause();
-  } while (found.length === TURNS_AT_ONCE);
+  } while (candidates.length === TURNS_AT_ONCE);
   const { where, parameters } = sessionConditions(accountId, filter);
   const isNewest = order === 'newest';
   const start = after === undefined ? [] : [after];
@@ -276,11 +276,11 @@ function searchStep(
   buckets: readonly [number, number],
 ): { rows: SqliteRow[]; cut: number | undefined } {
   const [sql, ...parameters] = selectInBuckets(accountId, search, buckets);
-  const found = all(sql, ...parameters);
-  const rows = found.map(({ cut: _cut, ...row }) => row);
+  const matchingRows = all(sql, ...parameters);
+  const rows = matchingRows.map(({ cut: _cut, ...row }) => row);
   return {
     rows: rows.filter(({ session_id }) => session_id !== null),
-    cut: (found[0]?.['cut'] as number | null | undefined) ?? undefined,
+    cut: (matchingRows[0]?.['cut'] as number | null | undefined) ?? undefined,
   };
 }
 

@@ -91,7 +91,7 @@ function commonMultiple(a: Value, b: Value): Value {
 }
 
 /** A function and the number of its arguments. */
-export interface Operation {
+interface Operation {
   least: number;
   most: number;
   run: (...values: Value[]) => Value;

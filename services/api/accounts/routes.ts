@@ -4,7 +4,7 @@ import { unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import {
   findOwnKey,
   issueManagedKey,
-  keyNotFound,
+  keyNotFoundError,
   requireKeyIssuable,
   requireKeyRotatable,
   revokeManagedKey,
@@ -16,7 +16,7 @@ import {
 } from '../../../shared/accounts/openManagedAccount.ts';
 import { TurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
-import { idempotencyInProgress } from '../../../shared/requests/idempotency.ts';
+import { idempotencyInProgressError } from '../../../shared/requests/idempotency.ts';
 import type { AccountRow, ApiKeyRow } from '../../../shared/readModels/tables.ts';
 import type { Rejection } from '../../../shared/domain/rejection.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
@@ -254,13 +254,13 @@ export const accountsFeature = defineFeature({
     },
   },
   rejections: {
-    account_exists: idempotencyInProgress,
+    account_exists: idempotencyInProgressError,
     account_missing: DEFECT,
     account_erased: unauthorizedError,
     account_held: DEFECT,
     retention_invalid: DEFECT,
-    key_exists: idempotencyInProgress,
-    key_unknown: keyNotFound,
+    key_exists: idempotencyInProgressError,
+    key_unknown: keyNotFoundError,
     key_inactive: as('key_inactive'),
     key_limit: as('key_limit_reached'),
     key_outlives_manager: invalidLifetime,

@@ -94,22 +94,18 @@ export async function sendAgentList(
     ctx.type = JSON_TYPE;
     return;
   }
-  const permit = await responseMemory.acquire(
+  using permit = await responseMemory.acquire(
     accountId,
     answer?.body.length ?? PAGE_BUFFER_BYTES,
     ctx.res,
   );
-  try {
-    if (!answer) {
-      const rendered = await renderAgents(limit, after, { api, accountId, ctx, permit });
-      if (!rendered) return;
-      answer = { version, ...rendered };
-      cache.store(key, answer);
-    }
-    await permit.holdUntilSent(answer.body.length);
-  } finally {
-    permit.release();
+  if (!answer) {
+    const rendered = await renderAgents(limit, after, { api, accountId, ctx, permit });
+    if (!rendered) return;
+    answer = { version, ...rendered };
+    cache.store(key, answer);
   }
+  await permit.holdUntilSent(answer.body.length);
   if (answer.nextCursor !== undefined) setNextLink(ctx, answer.nextCursor);
   sendJson(ctx, 200, answer.body);
 }

@@ -26,7 +26,7 @@ import type { Context } from 'koa';
 import type { TSchema } from 'typebox';
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { ChatResponseFormat } from '../../../shared/sessions/turns/chat.ts';
-import { bodyValidator, invalidRequest } from '../http/errors/validation.ts';
+import { bodyValidator, invalidRequestError } from '../http/errors/validation.ts';
 import {
   deleteAgent,
   patchAgent,
@@ -164,7 +164,7 @@ const [checkPlain, checkSchema] = [formatCheck(PlainFormat), formatCheck(SchemaF
 function checkFormat(response_format: unknown): ChatResponseFormat {
   const { type, json_schema } = response_format as { type?: unknown; json_schema?: unknown };
   if (type !== 'json_schema' && json_schema !== undefined)
-    throw invalidRequest('body', [
+    throw invalidRequestError('body', [
       {
         path: '/response_format/json_schema',
         message: 'must be removed by null where the type is not json_schema',

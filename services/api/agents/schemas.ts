@@ -41,7 +41,7 @@ export const PlainFormat = Type.Object(
   { ...strict, title: 'PlainFormat', description: 'Text, or any JSON object' },
 );
 
-export const ResponseFormat = Type.Union([PlainFormat, SchemaFormat], {
+const ResponseFormat = Type.Union([PlainFormat, SchemaFormat], {
   description:
     'The format of an answer; any other answer results in 502 `model_error`, and is in the transcript',
 });

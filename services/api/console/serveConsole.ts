@@ -78,8 +78,8 @@ async function openFile(path: string): Promise<OpenFile | undefined> {
 /** Reads a file unless its content is in memory. Concurrent responses read it once. */
 function readShared({ file, size, modifiedMs, inode }: OpenFile): Promise<Buffer> {
   const key = `${inode} ${size} ${modifiedMs}`;
-  const known = contents.get(key);
-  if (known) return known;
+  const cached = contents.get(key);
+  if (cached) return cached;
   const content = file.readFile();
   contents.set(key, content, { size: size + 1 });
   content.catch(() => contents.delete(key));
@@ -107,14 +107,14 @@ const cachingOf = (name: string): string => {
 
 /** Sends a file, which has been compressed at its build. Returns false if there is none. */
 async function sendFile(ctx: Context, folder: string, name: string): Promise<boolean> {
-  const found = await openVariant(ctx, join(folder, name));
-  if (!found) return false;
-  const { file, size, modifiedMs, encoding } = found;
+  const variant = await openVariant(ctx, join(folder, name));
+  if (!variant) return false;
+  const { file, size, modifiedMs, encoding } = variant;
   const etag = `W/"${size.toString(36)}-${Math.round(modifiedMs).toString(36)}"`;
   ctx.state['precompressed'] = true;
   try {
     if (!respondNotModified(ctx, etag, cachingOf(name)) && ctx.method !== 'HEAD')
-      ctx.body = await readShared(found);
+      ctx.body = await readShared(variant);
   } finally {
     await file.close();
   }
@@ -129,7 +129,7 @@ function allowOtherHosts(ctx: Context): void {
   ctx.set({ 'cross-origin-resource-policy': 'cross-origin', 'access-control-allow-origin': '*' });
 }
 
-/** Without what the build has printed, which names folders and registries to anyone. */
+/** Omits the build's output, which names folders and registries. */
 function withoutOutput(state: ConsoleState): ConsoleState {
   if (state.kind === 'building') return { ...state, output: '' };
   if (state.kind === 'failed') return { ...state, reason: 'The log of the service says why.' };

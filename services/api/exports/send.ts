@@ -51,7 +51,7 @@ async function* untilInterrupted(
 
 /**
  * Streams the chunks of `open` to the client, no faster than it reads them. `open` is called when
- * memory is acquired: whatever an export reads, it reads there. The response starts when the first
+ * memory is acquired: an export reads everything there. The response starts when the first
  * chunk is ready and the export is in the audit; a later error cuts the connection. The signal aborts
  * when the client disconnects.
  */
@@ -61,7 +61,7 @@ export async function sendExport(
 ): Promise<void> {
   const { api, actor, ctx, setHeaders } = request;
   const { account_id } = actor;
-  const permit = api.openStreams.acquire({ account_id, bytes: 0 });
+  const permit = api.openStreams.acquire({ account_id });
   const disconnected = new AbortController();
   const cleanups: (() => unknown)[] = [
     permit.release,

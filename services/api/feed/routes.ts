@@ -89,7 +89,7 @@ const followEventsRoute = defineRoute({
     const { account_id: accountId } = actor;
     const from = parseFeedStart(ctx, query);
     const types = query.types === undefined ? undefined : new Set(query.types.split(','));
-    const permit = api.followers.acquire({ account_id: accountId, bytes: 0 });
+    const permit = api.followers.acquire({ account_id: accountId });
     const disconnected = new AbortController();
     onResponseClosed(ctx.res, () => {
       permit.release();

@@ -9,7 +9,7 @@ import type {
 } from './errors/errorPresenter.ts';
 import type { Route } from './route.ts';
 
-/** What a feature adds to the API. `services/api/features.ts` lists the features. */
+/** A feature's part of the API. `services/api/features.ts` lists the features. */
 interface ApiFeature {
   routes: readonly Route[];
   /** The error codes of the feature. */

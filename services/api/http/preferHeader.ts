@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import { LIMITS } from '../../../shared/limits.ts';
 
 /** The supported preferences of a client (RFC 7240). */
-export interface Preferences {
+interface Preferences {
   respondAsync: boolean;
   /** In seconds, at most LIMITS.turn.waitSeconds; undefined without this preference. */
   wait: number | undefined;

@@ -34,14 +34,14 @@ export interface RouteRequest<Query, Body, Prepared = unknown> {
 }
 
 /** How a POST is retried safely. Every POST route has one. */
-export interface Idempotency<Query, Body, Prepared = unknown> {
+interface Idempotency<Query, Body, Prepared = unknown> {
   /**
    * Rejects what the operation would reject, so that nothing is recorded of such a request. The
    * operation of a first attempt gets the result as `claim.prepared`.
    */
   prepare?(api: RouteContext, request: RouteRequest<Query, Body>): Promise<Prepared>;
   /**
-   * What the first attempt fixes for later ones: ids of what it creates, or where its events begin.
+   * The data that the first attempt fixes for later ones: ids to create, or where its events begin.
    * The operation uses what was reserved, and finds what an earlier attempt has written.
    */
   reserve(

@@ -28,8 +28,8 @@ export async function renderMetrics(
   accepts: Accepts,
 ): Promise<{ media: string; bytes: Uint8Array }> {
   const format = formatFor(accepts);
-  const known = await health().catch(() => undefined);
-  return { media: MEDIA[format], bytes: Buffer.from(await metrics.render(format, known)) };
+  const latestHealth = await health().catch(() => undefined);
+  return { media: MEDIA[format], bytes: Buffer.from(await metrics.render(format, latestHealth)) };
 }
 
 const metricsRoute = defineRoute({

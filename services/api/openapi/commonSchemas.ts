@@ -162,7 +162,7 @@ export const timeSchema = (description: string): TString =>
 
 interface TextLimits {
   pattern?: string;
-  /** What the pattern asks for: the rest of a sentence that begins with the field. */
+  /** The requirement of the pattern: the rest of a sentence that begins with the field. */
   'x-rule'?: string;
   /** In characters (code points). */
   maxLength?: number;

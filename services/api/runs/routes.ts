@@ -7,7 +7,7 @@ import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
 import { prepareRun, reserveRun } from '../../../shared/runs/prepareRun.ts';
 import { runAgent, startInBackground, startRun } from '../../../shared/runs/runAgent.ts';
 import { SHARED_SESSION_ERROR_CODES } from '../http/errors/errorResponses.ts';
-import { sessionBusy } from '../../../shared/runs/queueing/sessionQueue.ts';
+import { sessionBusyError } from '../../../shared/runs/queueing/sessionQueue.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute, type Answer } from '../http/route.ts';
@@ -185,7 +185,7 @@ export const runsFeature = defineFeature({
   },
   rejections: {
     // Runs wait for an open turn; other commands must be retried.
-    turn_open: sessionBusy,
+    turn_open: sessionBusyError,
     turn_not_open: DEFECT,
     turn_of_another_run: DEFECT,
   },

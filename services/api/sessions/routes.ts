@@ -44,7 +44,7 @@ import { prepareFork, forkSession } from '../../../shared/sessions/forkSession.t
 import { sessionInPath, turnRoutes } from './turnRoutes.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
 import { defineFeature } from '../http/feature.ts';
-import { sessionOfAgentNotFound } from '../../../shared/runs/queueing/loadSessionForRun.ts';
+import { sessionOfAgentNotFoundError } from '../../../shared/runs/queueing/loadSessionForRun.ts';
 import { sessionErasedError } from '../../../shared/erasure/errors.ts';
 
 const SESSION_LIST: ListFormat<ListedSession> = {
@@ -233,10 +233,10 @@ export const sessionsFeature = defineFeature({
   },
   rejections: {
     session_exists: DEFECT,
-    session_missing: sessionOfAgentNotFound,
+    session_missing: sessionOfAgentNotFoundError,
     session_erased: sessionErasedError,
     // Other accounts must not learn that the session exists.
-    session_of_another_agent: sessionOfAgentNotFound,
+    session_of_another_agent: sessionOfAgentNotFoundError,
     session_moved: DEFECT,
   },
 });

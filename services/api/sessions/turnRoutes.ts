@@ -3,7 +3,7 @@ import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
-import { turnNotFound } from '../../../shared/sessions/turns/turn.ts';
+import { turnNotFoundError } from '../../../shared/sessions/turns/turn.ts';
 import { readRequests, type RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 import { readWithinGrowingMemory } from '../http/responses/growingMemory.ts';
 import { wantsPretty } from '../http/responses/envelope.ts';
@@ -44,7 +44,7 @@ function parseTurnPath({ sessionId, turn }: Readonly<Record<string, string>>): {
   session_id: string;
   turn: number;
 } {
-  if (!NUMBER.test(turn!)) throw turnNotFound();
+  if (!NUMBER.test(turn!)) throw turnNotFoundError();
   return { session_id: sessionId!, turn: Number(turn) };
 }
 

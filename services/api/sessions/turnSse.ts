@@ -113,8 +113,8 @@ function formatUpdate(
   requestId: string,
 ): SseEvent | Promise<SseEvent> {
   const shared = 'result' in update ? update.result : update;
-  const known = sharedEvents.get(shared);
-  if (known) return known;
+  const sharedEvent = sharedEvents.get(shared);
+  if (sharedEvent) return sharedEvent;
   const draft = draftUpdate(update, turn, errors, requestId);
   const isLong = update.type === 'ended' || update.recorded;
   const event = isLong
@@ -165,5 +165,5 @@ export function acquireStream(
   account_id: string,
   ctx: Context,
 ): void {
-  onResponseClosed(ctx.res, openStreams.acquire({ account_id, bytes: 0 }).release);
+  onResponseClosed(ctx.res, openStreams.acquire({ account_id }).release);
 }

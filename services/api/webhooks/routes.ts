@@ -9,9 +9,9 @@ import {
 import { createWebhook, requireCreatable } from '../../../shared/webhooks/createWebhook.ts';
 import {
   listOwnWebhooks,
-  ownWebhook,
+  requireOwnWebhook,
   readWebhook,
-  webhookNotFound,
+  webhookNotFoundError,
   type ShownWebhook,
 } from '../../../shared/webhooks/queries.ts';
 import { testWebhook } from '../../../shared/webhooks/testWebhook.ts';
@@ -176,7 +176,7 @@ const testWebhookRoute = defineRoute({
   errors: ['webhook_not_found', 'key_missing'],
   idempotency: {
     reserve: async (api, { actor, params }) => {
-      await ownWebhook(api, actor.account_id, params['webhookId']!);
+      await requireOwnWebhook(api, actor.account_id, params['webhookId']!);
       return { id: api.ids.uuid() };
     },
   },
@@ -197,7 +197,7 @@ const getAttemptsRoute = defineRoute({
   data: WebhookAttempts,
   errors: ['webhook_not_found'],
   handle: async (api, { actor, params }) => {
-    const { webhook_id } = await ownWebhook(api, actor.account_id, params['webhookId']!);
+    const { webhook_id } = await requireOwnWebhook(api, actor.account_id, params['webhookId']!);
     const { attempts = [] } = (await api.webhooks.progress.find(webhook_id)) ?? {};
     return { data: { webhook_id, attempts: attempts.toReversed() } };
   },
@@ -222,5 +222,5 @@ export const webhooksFeature = defineFeature({
       description: 'The account already has as many webhooks as it may; nothing was created',
     },
   },
-  rejections: { webhook_exists: DEFECT, webhook_missing: webhookNotFound },
+  rejections: { webhook_exists: DEFECT, webhook_missing: webhookNotFoundError },
 });

@@ -57,9 +57,9 @@ async function listKeys(readModels: ReadModels, accountId: string): Promise<ApiK
   for (let more = true; more;) {
     const after = rows.at(-1)?.key_id;
     const page = { ...PAGE, ...(after !== undefined && { after }) };
-    const found = await readModels.listApiKeys(accountId, page);
-    rows.push(...found.rows);
-    ({ more } = found);
+    const keyPage = await readModels.listApiKeys(accountId, page);
+    rows.push(...keyPage.rows);
+    ({ more } = keyPage);
   }
   return rows;
 }
@@ -68,7 +68,9 @@ async function listKeys(readModels: ReadModels, accountId: string): Promise<ApiK
  * Brings the read models up to date, so that a running service accepts the new key when the command
  * ends. The key is recorded and printed by then, so failures are ignored. Ctrl-C ends the wait.
  */
-async function untilAccepted({ openReadModels }: Pick<Operator, 'openReadModels'>): Promise<void> {
+async function waitUntilAccepted({
+  openReadModels,
+}: Pick<Operator, 'openReadModels'>): Promise<void> {
   const readModels = await openReadModels().catch(() => undefined);
   await readModels?.close();
 }
@@ -109,7 +111,7 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
           { name: options.name, scopes: options.scopes, expiresAt },
         );
         output.show({ account_id, key_id, api_key }, api_key);
-        await untilAccepted(operator);
+        await waitUntilAccepted(operator);
       }),
     );
 

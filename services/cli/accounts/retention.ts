@@ -78,10 +78,10 @@ export function addHoldCommand(accounts: Command, run: WithOperator): void {
     )
     .action((account_id: string, state: string, options: { reason?: string }) =>
       run(async ({ operator, output }) => {
-        const held = state === 'on';
-        if (held && !options.reason) throw usageError('A hold needs a reason: --reason <text>.');
+        const isHeld = state === 'on';
+        if (isHeld && !options.reason) throw usageError('A hold needs a reason: --reason <text>.');
         const actor = { account_id, key_id: 'operator', request_id: 'cli' };
-        await setHold(operator, actor, { held, ...options });
+        await setHold(operator, actor, { held: isHeld, ...options });
         const { hold } = await requireAccount(await operator.readModels(), account_id);
         output.show({ account_id, hold }, describeHold(hold));
       }),

@@ -107,8 +107,8 @@ export async function proveForExport(
     const proof = await proveNewest(operator, head);
     return { proof, vkey: signingVkey(proof.checkpoint, vkeys), consistency: undefined };
   }
-  const known = given === undefined ? vkeys : [given];
-  const older = await openGiven(tiles, file!, { text, vkeys: known });
+  const acceptedVkeys = given === undefined ? vkeys : [given];
+  const older = await openGiven(tiles, file!, { text, vkeys: acceptedVkeys });
   const under = await proofUnder(tiles, provenOf(head), older.text);
   if (under) return { proof: under, vkey: older.vkey, consistency: undefined };
   const proof = await proveNewest(operator, head);

@@ -50,7 +50,7 @@ async function showReceipt(
   );
 }
 
-/** What a valid receipt says, as text. */
+/** The content of a valid receipt, as text. */
 function verdictLines(receipt: VerifiedReceipt): string[] {
   const { subject, events, event, index, checkpoint, vkey } = receipt;
   const { recorded_at, key_id, account_id } = event.metadata;

@@ -59,20 +59,20 @@ async function compareWithHeads(
   const { operator, progress, signal } = context;
   const { at } = origin;
   const other = await compareFirstEvent(context, origin.log_id);
-  const found = await compareHeads({
+  const comparison = await compareHeads({
     store: operator.store,
     heads: heads(),
     signal,
     onProgress: (count) => progress.update(() => `${count} of ${origin.streams} heads compared`),
   });
-  const { compared, lost, first } = found;
+  const { compared, lost, first } = comparison;
   const complete = !signal.aborted;
   progress.end(
     complete
       ? `${compared} heads compared`
       : `Interrupted after ${compared} heads. ${continueHint}`,
   );
-  const data = { ...found, at, complete, of_another_log: other.length > 0 };
+  const data = { ...comparison, at, complete, of_another_log: other.length > 0 };
   if (first) {
     const all = lost.deleted + lost.cut + lost.rewritten;
     const count = `${all} of ${compared} streams do not fit the heads of ${at}: ${lost.deleted} deleted, ${lost.cut} cut, ${lost.rewritten} rewritten.`;
@@ -105,7 +105,7 @@ const continueCommand = (options: VerifyOptions): string =>
     return value === true ? `${command} --${name}` : `${command} --${name} ${value}`;
   }, 'Go on with: audit verify');
 
-/** Where a verification continues: at the last leaf, if it was interrupted among newer events. */
+/** The position at which a verification continues: the last leaf, if it was interrupted among newer events. */
 export function continuePosition(
   tree: ({ checker: Pick<TreeChecker, 'size'> } & Pick<ComparedTree, 'last' | 'size'>) | undefined,
   { complete, position }: Pick<Verified, 'complete' | 'position'>,
@@ -148,13 +148,13 @@ async function verifyAll(
   return { ...verified, complete, misfit, fault: named, texts: options.texts === true };
 }
 
-/** What a comparison of the log with its transparency log has found. */
+/** The result of comparing the log with its transparency log. */
 interface LogVerdict {
   complete: boolean;
   events: number;
   /** The leaves that the log was compared with; null without a transparency log. */
   leaves: number | null;
-  /** What does not fit, in a sentence. */
+  /** The first contradiction, in a sentence. */
   misfit: string | null;
 }
 
@@ -279,7 +279,7 @@ const limitsOfHeads = (at: string): string =>
 interface VerifyReport {
   data: object;
   lines: string[];
-  /** What does not fit, in a sentence; undefined if everything does, as far as it was read. */
+  /** The first contradiction, in a sentence; undefined if there is none in the part that was read. */
   misfit: string | undefined;
 }
 
@@ -295,9 +295,9 @@ export async function verifyEverything(
   if (options.texts) requireTextKeys(locateStorage(parseConfig(env)));
   await requirePositionInLog(operator.store, options.after, signal);
   const file = options.heads === undefined ? undefined : await openHeadsFile(options.heads);
-  const found = await operator.compareWithOutside(signal);
+  const comparison = await operator.compareWithOutside(signal);
   const tree = await openComparedTree(context, options);
-  const outside = { ...found, refusal: found.refusal ?? tree?.missing };
+  const outside = { ...comparison, refusal: comparison.refusal ?? tree?.missing };
   const verified = await verifyAll(context, options, tree);
   const { misfit = null, fault = null, complete, events } = verified;
   const position = continuePosition(tree, verified) ?? null;

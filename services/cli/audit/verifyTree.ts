@@ -179,7 +179,7 @@ export async function openComparedTree(
   return { reader, size, last, signed: newest, checker, given, fault, missing };
 }
 
-/** Where the log and its tree differ first, in a sentence, with the event that is named. */
+/** The first difference between the log and its tree, in a sentence, with the event that it names. */
 export interface LocatedFault {
   index: number;
   kind: TreeFault['kind'];

@@ -92,7 +92,7 @@ export async function openReceipts(
   return { erasures, checkpoints };
 }
 
-/** What happened to something that was erased. */
+/** The outcome for one erasure. */
 export interface ErasureOutcome extends KnownErasure {
   id: string;
   outcome: 'erased_again' | 'erased_in_backup' | 'not_in_backup' | 'refused';
@@ -133,10 +133,10 @@ async function outcomeOf(context: CliContext, known: KnownErasure): Promise<Eras
 /** Erases again what a restored log has unerased. Throws the reason of the signal. */
 export async function eraseAgain(
   context: CliContext,
-  known: readonly KnownErasure[],
+  erasures: readonly KnownErasure[],
 ): Promise<ErasureOutcome[]> {
   const outcomes: ErasureOutcome[] = [];
-  for (const erasure of new Map(known.map((one) => [one.stream, one])).values()) {
+  for (const erasure of new Map(erasures.map((entry) => [entry.stream, entry])).values()) {
     context.signal.throwIfAborted();
     outcomes.push(await outcomeOf(context, erasure));
   }

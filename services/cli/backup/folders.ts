@@ -51,7 +51,7 @@ export const environmentOfBackup = (
   ...WITHOUT_OTHERS,
 });
 
-/** Options of what is asked beyond the folders of a service, taken away. */
+/** The options other than the folders of a service. */
 export const WITHOUT_OTHERS = {
   EVENTSTOREDB_URL: undefined,
   DATABASE_URL: undefined,

@@ -8,9 +8,9 @@ import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import type { DamagedRows } from '../../../shared/readModels/integrity/damagedRows.ts';
-import { untilCaughtUp } from '../../../shared/projections/progress.ts';
+import { waitUntilCaughtUp } from '../../../shared/projections/progress.ts';
 import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
-import { neverStale } from '../../../shared/projections/readYourWrites.ts';
+import { readYourWrites } from '../../../shared/projections/readYourWrites.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { interruptOrphanedTurns } from '../../../shared/runs/recovery/interruptTurn.ts';
 import {
@@ -70,7 +70,7 @@ export async function openEmbeddedReadModels(
     forget: checked.forget,
   });
   const { forget } = checked;
-  return { projector, queries, sampling, forget, readModels: neverStale(readModels, options) };
+  return { projector, queries, sampling, forget, readModels: readYourWrites(readModels, options) };
 }
 
 /** The store, and the position of the last event that was written through it. */
@@ -134,7 +134,7 @@ export function readModelsPart(
       changedLogReason(projector.logChanged()) ?? (prepared ? undefined : lateReason(projector)),
     distrustReason: doubt,
     async prepare(signal) {
-      await untilCaughtUp(projector.progress, signal);
+      await waitUntilCaughtUp(projector.progress, signal);
       await retryUntilStoreAvailable(() => recoverOpenTurns(api, signal), api.logger, signal);
       prepared = true;
     },

@@ -31,7 +31,7 @@ const AWAIT_LIST_MS = 60_000;
 const SPARE_CONNECTIONS = 256;
 
 /**
- * Offers the models that a provider lists. If it does not answer promptly at the start, it is asked
+ * Offers the models that a provider lists. If it does not answer promptly at the start, it is queried
  * in the background until it does. The returned function is true while a list may arrive soon: until
  * the provider has answered, if only to refuse, or a minute has passed.
  */

@@ -1,3 +1,4 @@
+import { permanentLeadership } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { existsSync } from 'node:fs';
 import { setImmediate } from 'node:timers/promises';
 import type { KeyObject } from 'node:crypto';
@@ -52,7 +53,7 @@ import { systemClock, systemIds } from '../system.ts';
 import { openOutside, storedTrees } from './treeCheck.ts';
 
 /** The name and keys of a prover of checkpoints. Plain data, so that it can be passed to a thread. */
-export interface SigningConfig {
+interface SigningConfig {
   origin: string;
   /** The absolute path of the key file. */
   keyFile: string;
@@ -173,8 +174,7 @@ const runConfiguredProver = ({ signing, ...options }: ProverOptions): Promise<vo
 /** The trees of a data folder: its only process always leads. */
 const openExclusiveTrees = (folder: string) => async (): Promise<ActiveTrees> => ({
   ...openFileTileTrees(folder),
-  lost: new AbortController().signal,
-  close: async () => undefined,
+  ...permanentLeadership(),
 });
 
 /** A report of the prover in a thread. */
@@ -226,8 +226,8 @@ const proverHealthPart = (
 ) => ({
   async health(): Promise<{ transparency_log: TransparencyLogHealth }> {
     const [trouble, doubt] = [leaves.trouble(), check.doubt()];
-    const found = { ...(trouble && { trouble }), ...(await health()) };
-    return { transparency_log: { ...found, ...(doubt && { doubt }) } };
+    const report = { ...(trouble && { trouble }), ...(await health()) };
+    return { transparency_log: { ...report, ...(doubt && { doubt }) } };
   },
 });
 
@@ -252,10 +252,10 @@ export async function openThreadProver(
   const outside = openOutside(config, witnesses);
   const check = createTreeCheck(async (signal) => {
     const isKeyThere = existsSync(signing.keyFile);
-    const found = await compareTree(log, trees, outside, signal);
+    const comparison = await compareTree(log, trees, outside, signal);
     // A log that only has accounts was written by operator commands or a first start, and not signed.
     const isKnown = signing.createsKey && (isKeyThere || (await hasServed(log, signal)));
-    return { ...found, isNew: found.isNew && isKnown };
+    return { ...comparison, isNew: comparison.isNew && isKnown };
   }, logger);
   const tiles = openOwnTree(log, trees);
   const leaves = createLeafComparison(log, tiles);
@@ -309,9 +309,9 @@ export async function openReplicaTreeCheck(
 ): Promise<TreeCheck> {
   const outside = openOutside(config, await readConfiguredWitnesses(config));
   return createTreeCheck(async (signal) => {
-    const found = await compareTree(log, trees, outside, signal);
+    const comparison = await compareTree(log, trees, outside, signal);
     // The key file is the operator's, and says nothing of whether the log was signed.
-    return { ...found, isNew: false };
+    return { ...comparison, isNew: false };
   }, logger);
 }
 

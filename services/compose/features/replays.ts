@@ -6,7 +6,10 @@ import type { RunContext } from '../../../shared/runs/context.ts';
 import { createPermitPool, type PermitPool } from '../../../shared/lib/concurrency/capacity.ts';
 import { createFairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Leadership } from '../../../shared/lib/concurrency/leaderTask.ts';
+import {
+  permanentLeadership,
+  type Leadership,
+} from '../../../shared/lib/concurrency/leaderTask.ts';
 import { createAskJudge } from '../../followers/replays/askJudge.ts';
 import { createReplayThrottle } from '../../followers/replays/throttle.ts';
 import { startReplays } from '../../followers/replays/start.ts';
@@ -57,10 +60,7 @@ export const embeddedReplaysPart = (
   { dataFolder }: EmbeddedLocation,
 ): ProcessPart =>
   replaysPart(context, readModelsParts, {
-    acquireLeadership: async () => ({
-      lost: new AbortController().signal,
-      close: async () => undefined,
-    }),
+    acquireLeadership: async () => permanentLeadership(),
     attempts: openFileReplayAttempts(join(dataFolder, 'replay-attempts')),
   });
 

@@ -1,7 +1,10 @@
 import { resolve } from 'node:path';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
 import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
-import { eraseWithReplays, readDependentsAt } from '../../../shared/erasure/eraseWithReplays.ts';
+import {
+  eraseWithReplays,
+  createDependentReader,
+} from '../../../shared/erasure/eraseWithReplays.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import {
   createClockJudge,
@@ -14,7 +17,7 @@ import {
   readKeptTime,
   recordedBefore,
 } from '../../../shared/erasure/retention/retentionStreams.ts';
-import type { ConfirmationRule } from '../../../shared/erasure/retention/askFirst.ts';
+import type { ConfirmationRule } from '../../../shared/erasure/retention/selectAccounts.ts';
 import { sweepSessions } from '../../../shared/erasure/retention/sweepSessions.ts';
 import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
@@ -121,12 +124,12 @@ interface RetentionSweepOptions extends ClockJudge, Pick<RetentionOptions, 'paus
 
 /** Calls a function of a time once for each hour, with its beginning. */
 function memoizeByHour<Result>(find: (time: number) => Promise<Result>) {
-  const found = new Map<number, Promise<Result>>();
+  const lookups = new Map<number, Promise<Result>>();
   return (time: number): Promise<Result> => {
     const hour = Math.floor(time / HOUR_MS) * HOUR_MS;
-    const known = found.get(hour) ?? find(hour);
-    found.set(hour, known);
-    return known;
+    const lookup = lookups.get(hour) ?? find(hour);
+    lookups.set(hour, lookup);
+    return lookup;
   };
 }
 
@@ -156,7 +159,7 @@ export function retentionSweepPart(
       const proven = await provenTime();
       if (!proven || proven.time - (proven.kept ?? -Infinity) < leastMs) return;
       await keepTime(context, proven.time, proven.confirmations);
-      // The judge goes on from what is recorded now.
+      // The judge continues from the recorded state.
       await provenTime();
     },
     sweep(now, signal) {
@@ -177,7 +180,7 @@ export function retentionSweepPart(
           const erasing = {
             ...context,
             clock,
-            ...readDependentsAt(readModels, SHOWN_WITHIN_MS),
+            dependentsAt: createDependentReader(readModels, SHOWN_WITHIN_MS),
             recordedBefore: findRecorded,
             onErased,
           };

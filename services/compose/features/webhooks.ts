@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { openFileWebhookProgress } from '../../../infra/files/webhookProgress.ts';
 import { findUnreachable } from '../../../infra/web/guardedFetch.ts';
 import { createWebhookSender } from '../../../infra/web/webhookSender.ts';
-import { giveUpWebhook } from '../../../shared/webhooks/changeWebhook.ts';
+import { disableFailingWebhook } from '../../../shared/webhooks/changeWebhook.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import { createPermitPool } from '../../../shared/lib/concurrency/capacity.ts';
 import { createFairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
@@ -43,7 +43,8 @@ function webhooksPart(
     semaphore: createFairSemaphore('webhook_messages', { permits, bytes: Infinity }),
     isErased: (stream: string) => context.store.keys.isErased(stream),
     textsOf: (row: WebhookRow) => textsOf(context, row),
-    disable: (row: WebhookRow, reason: DisabledReason) => giveUpWebhook(context, row, reason),
+    disable: (row: WebhookRow, reason: DisabledReason) =>
+      disableFailingWebhook(context, row, reason),
     clock: systemClock,
     logger,
   };
@@ -79,7 +80,7 @@ export function openEmbeddedWebhooks(
   };
 }
 
-/** What the API of a replica needs for webhooks. */
+/** Opens the parts of webhooks that the API of a replica needs. */
 export async function openServedWebhooks(
   opening: Opening,
   databaseUrl: string,

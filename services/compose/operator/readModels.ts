@@ -124,7 +124,7 @@ function folderReadModels(
     }
   }
 
-  async function untilForgotten(): Promise<void> {
+  async function waitUntilForgotten(): Promise<void> {
     const current = await openStore({ folder });
     try {
       for (;;) {
@@ -142,7 +142,7 @@ function folderReadModels(
   const openRebuild = (): Promise<RebuildStore> => openSqliteRebuildStore({ folder });
   return {
     openReadModels: openUpToDate,
-    purgeErasedTurns: untilForgotten,
+    purgeErasedTurns: waitUntilForgotten,
     followedLog,
     openRebuild,
     openLiveRows: async () => openSqliteLiveRows({ folder }),

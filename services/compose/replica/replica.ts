@@ -32,11 +32,11 @@ import {
 import { monitorReadModels } from '../../process/health/readModelsHealth.ts';
 import { rowSamplingPart } from '../../process/upkeep/rowSampling.ts';
 import { startPolling, startSweeper } from '../../process/upkeep/periodicTask.ts';
-import type { ProcessPart } from '../../process/processParts.ts';
+import type { ProcessPart, ServedRuns } from '../../process/processParts.ts';
 import { newestEventPart } from '../../process/startup/newestEvent.ts';
 import { waitForMatchingLog } from '../../process/startup/waitForMatchingLog.ts';
 import { waitForReadModels } from '../../process/startup/waitForReadModels.ts';
-import { openRunContext, runsPart, turnWatchPart, type ServedRuns } from '../api.ts';
+import { openRunContext, runsPart, turnWatchPart } from '../api.ts';
 import {
   unfinishedErasuresPart,
   restoredKeysPart,

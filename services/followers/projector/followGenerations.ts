@@ -12,7 +12,7 @@ import { runProjection } from './run.ts';
 const POLL_MS = 500;
 
 /** The existing generations of the read models, in ascending order. */
-export interface Generations {
+interface Generations {
   /**
    * Opens the current generation, or creates one when none is numbered `atLeast` or higher.
    */

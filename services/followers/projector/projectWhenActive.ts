@@ -17,7 +17,10 @@ const RESTS = { firstMs: 2_000, longestMs: 10_000 };
  * Resolves once the log responds, or the signal aborts: a projector that can't read the log must not
  * keep another projector from becoming active.
  */
-async function untilLogResponds(log: Pick<EventLog, 'head'>, signal: AbortSignal): Promise<void> {
+async function waitUntilLogResponds(
+  log: Pick<EventLog, 'head'>,
+  signal: AbortSignal,
+): Promise<void> {
   const responds = (): Promise<boolean> =>
     log.head().then(
       () => true,
@@ -55,7 +58,7 @@ export async function projectWhenActive(projector: ActiveProjector): Promise<voi
   await leadUntilAborted({
     async acquireLeadership() {
       onState('standing_by');
-      await untilLogResponds(log, signal);
+      await waitUntilLogResponds(log, signal);
       return acquireLeadership(signal);
     },
     async lead(store) {

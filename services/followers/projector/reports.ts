@@ -8,7 +8,7 @@ const LATE_MS = 10_000;
 
 export type LoggedProgress = Pick<ProjectionProgress, 'caughtUp' | 'percent'> &
   Partial<Pick<ProjectionProgress, 'generation'>> & {
-    /** Events applied so far, by whatever count that only grows. */
+    /** Events applied so far, by any count that only grows. */
     events: number;
   };
 
@@ -53,8 +53,8 @@ export function progressLogger(logger: ProjectorLogger): (progress: LoggedProgre
     isLogged = true;
     const whole = Math.floor(percent);
     const speed = from === progress ? undefined : speedOf(from, progress);
-    const left = speed?.left_s === undefined ? '' : `, about ${speed.left_s} s left`;
-    const detail = speed ? ` (${speed.events} events, ${speed.per_second}/s${left})` : '';
+    const remainingTime = speed?.left_s === undefined ? '' : `, about ${speed.left_s} s left`;
+    const detail = speed ? ` (${speed.events} events, ${speed.per_second}/s${remainingTime})` : '';
     logger.info(
       { generation, percent: whole, ...speed },
       `The read models are being brought up to date: ${whole} %${detail}`,

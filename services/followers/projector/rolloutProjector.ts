@@ -18,7 +18,7 @@ interface RolloutProjectorOptions {
 /**
  * Keeps the read models of a process that only reads up to date during a rollout, when no projector of
  * its release may be running yet, or any more. While projectors of another release are active, it runs
- * a standby projector of its own release.
+ * a standby projector of this release.
  */
 export function startRolloutProjector({
   isNeeded,

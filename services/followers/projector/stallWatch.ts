@@ -6,7 +6,7 @@ import type { ActiveProjectionStore } from '../../../shared/ports/readModels.ts'
  * How long an active projector may go without applying a batch or learning from the log that there is
  * none to apply.
  */
-export const STALL_MS = 5_000;
+const STALL_MS = 5_000;
 /** How long one batch may take: publishing a rebuild alone may block it for 15 s. */
 const BATCH_LIMIT_MS = 20_000;
 const POLL_MS = 1_000;

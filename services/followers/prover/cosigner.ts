@@ -1,3 +1,4 @@
+import { createSerialQueue } from '../../../shared/lib/concurrency/serialQueue.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
@@ -52,7 +53,7 @@ export function startCosigner(options: CosignerOptions): Cosigner {
   let newest = published;
   let lacksCosignatures = isShort(newest);
   for (const witness of all) if (newest?.lines.has(witness.name)) witness.size = newest.size;
-  let lastWrite: Promise<unknown> = Promise.resolve();
+  const writes = createSerialQueue();
   /** Resolves at the next change of the newest checkpoint, its cosignatures, or a witness. */
   let nextChange = Promise.withResolvers<void>();
 
@@ -68,11 +69,8 @@ export function startCosigner(options: CosignerOptions): Cosigner {
   }
 
   /** Writes one after another, so that an older checkpoint never replaces a newer one. */
-  function write(target: CosignedCheckpoint): Promise<void> {
-    const written = lastWrite.then(() => tiles.publish(noteWithCosignatures(target)));
-    lastWrite = written.catch(() => undefined);
-    return written;
-  }
+  const write = (target: CosignedCheckpoint): Promise<void> =>
+    writes.run(() => tiles.publish(noteWithCosignatures(target)));
 
   function setTrouble(witness: WitnessState, trouble: string | undefined): void {
     if (trouble === witness.trouble) return;
@@ -128,7 +126,7 @@ export function startCosigner(options: CosignerOptions): Cosigner {
     isShort({ lines }) &&
     all.some(({ name, trouble }) => trouble === undefined && !lines.has(name));
 
-  async function untilCosigned(target: CosignedCheckpoint): Promise<void> {
+  async function waitUntilCosigned(target: CosignedCheckpoint): Promise<void> {
     const late = AbortSignal.any([closing.signal, AbortSignal.timeout(publishMs)]);
     const tooLate = new Promise((resolve) => late.addEventListener('abort', resolve));
     while (!late.aborted && isPending(target)) await Promise.race([nextChange.promise, tooLate]);
@@ -143,7 +141,7 @@ export function startCosigner(options: CosignerOptions): Cosigner {
       newest = target;
       lacksCosignatures = true;
       changed();
-      await untilCosigned(target);
+      await waitUntilCosigned(target);
       published = target;
       changed();
       await write(target);
@@ -151,7 +149,7 @@ export function startCosigner(options: CosignerOptions): Cosigner {
     async close() {
       closing.abort();
       changed();
-      await Promise.all([...requesting, lastWrite]);
+      await Promise.all([...requesting, writes.idle()]);
     },
   };
 }

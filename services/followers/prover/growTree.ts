@@ -21,7 +21,7 @@ import { startCosigner, type Cosigner } from './cosigner.ts';
 import { createIndexRepair, repairBundleIndex } from './repairBundleIndex.ts';
 import { openTree, treeRefusal, type OpenTree } from './openTree.ts';
 import type { Prover } from './prover.ts';
-import { requireUnsignedLeaves } from './unsignedLeaves.ts';
+import { requireTreeMatchesLog } from './requireTreeMatchesLog.ts';
 
 const BATCH_SIZE = 1_000;
 /** Leaves after which a checkpoint is due while more events arrive. */
@@ -55,16 +55,16 @@ function isOfAnotherTree(
     checkpoint === undefined ||
     checkpoint.log_id === root ||
     declarations.some(({ id }) => id === checkpoint.log_id);
-  const known = [...earlierIds, treeId];
+  const treeIds = [...earlierIds, treeId];
   return (
     !isKnownLog ||
-    events.some((event) => isTreeReplacement(event, root) && !known.includes(event.id))
+    events.some((event) => isTreeReplacement(event, root) && !treeIds.includes(event.id))
   );
 }
 
 /**
  * Records the tree in the log, unless the log declares it. The signed checkpoint of an empty tree is
- * stored before: a tree that is declared and has no checkpoint was deleted, wherever a crash came.
+ * stored before: a tree that is declared and has no checkpoint was deleted, at any point of a crash.
  * Resolves with the position that the first checkpoint with leaves has to cover.
  */
 async function declareTree(
@@ -175,7 +175,7 @@ async function addLeaves(prover: Prover, growing: GrowingTree, trees: LogTrees):
   });
 }
 
-/** Fails where the log goes on and its subscription brings nothing; checks at most once a second. */
+/** Fails if the log grows and its subscription delivers nothing; checks at most once a second. */
 function createSilenceCheck(log: Pick<IdentifiableLog, 'head'>) {
   const requireProgress = createLogWatch(log, SILENCE_MS);
   let checkedAt = performance.now();
@@ -209,7 +209,7 @@ export async function growTree(
     );
   const declaredAt = await declareTree(prover, tree, logTrees);
   await repairBundleIndex(prover, tree, logTrees.identity);
-  await requireUnsignedLeaves(prover, tree, logTrees.identity);
+  await requireTreeMatchesLog(prover, tree, logTrees.identity);
   const cosigner = startCosigner({
     ...prover.witnesses,
     tiles: tree.store,

@@ -41,7 +41,7 @@ export function createProverHealth(log: Pick<EventLog, 'head'>, clock: Clock): P
         // It has caught up with what it had read: its lag counts from the next event.
         lag.measure(report.position);
       }
-      // From now on the end of the log is out of reach, also while health is not requested.
+      // From now on the end of the log counts as unreachable, also while health is not requested.
       if (trouble !== undefined) declared.resolve();
       if (trouble !== undefined) void endOfLog.latest().then(lag.measure);
     },

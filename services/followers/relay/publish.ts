@@ -64,7 +64,7 @@ async function follow(
     },
     async handleBatch({ events, checkpoint }) {
       if (checkpoint && checkpoint.position !== published) {
-        await publication.publish(await toPublicBatch('relay', events), checkpoint);
+        await publication.publish(await toPublicBatch(events), checkpoint);
         published = checkpoint.position;
         beatAt = performance.now();
       } else if (performance.now() - beatAt >= beatMs) {

@@ -50,7 +50,7 @@ async function followToEnd(
 
 /**
  * Sends heartbeats while the work makes progress, so that no other relay takes over. The first
- * heartbeat that fails aborts the work's signal, because a fenced relay must not go on. Rejects with
+ * heartbeat that fails aborts the work's signal, because a fenced relay must stop. Rejects with
  * the error of that heartbeat, even if the work fails before it. Settles after the last heartbeat,
  * whose transaction must not overlap with the next one.
  */
@@ -100,7 +100,7 @@ async function lastPublished(
 
   await followToEnd(options, undefined, async ({ events }) => {
     onProgress();
-    for (const { id, position } of await toPublicBatch('relay', events)) ids.set(id, position);
+    for (const { id, position } of await toPublicBatch(events)) ids.set(id, position);
     if (ids.size >= PART_SIZE) await compare();
   });
   await compare();
@@ -126,19 +126,19 @@ export async function publishMissing(
   const identity = await readLogIdentity(log);
   const restored = identity && logIdAt(identity);
   const lastEvent = lastPosition === undefined ? undefined : await log.eventAt(lastPosition);
-  let reached = identity && lastEvent && createCheckpoint(identity, lastEvent);
+  let lastCheckpoint = identity && lastEvent && createCheckpoint(identity, lastEvent);
   let published = 0;
-  await followToEnd(options, reached ?? startAfter, async ({ events, checkpoint }) => {
-    const missing = await toPublicBatch('relay', events);
+  await followToEnd(options, lastCheckpoint ?? startAfter, async ({ events, checkpoint }) => {
+    const missing = await toPublicBatch(events);
     const marked = missing.map((event) => ({ ...event, ...(restored && { restored }) }));
     if (marked.length > 0) await publication.publish(marked, oldCheckpoint);
     published += marked.length;
-    reached = checkpoint ?? reached;
+    lastCheckpoint = checkpoint ?? lastCheckpoint;
   });
-  if (reached) await publication.publish([], reached);
+  if (lastCheckpoint) await publication.publish([], lastCheckpoint);
   logger.info(
-    { published, after: lastPosition, log_id: restored, position: reached?.position },
+    { published, after: lastPosition, log_id: restored, position: lastCheckpoint?.position },
     'The log was restored: the events that Kafka lacked are published',
   );
-  return reached;
+  return lastCheckpoint;
 }

@@ -72,7 +72,7 @@ async function publishUntilEnd(
     signal,
     async handleBatch({ checkpoint, ...batch }) {
       if (checkpoint && checkpoint.position !== position) {
-        const events = (await toPublicBatch('relay', batch.events)).filter(
+        const events = (await toPublicBatch(batch.events)).filter(
           ({ channel }) => only === undefined || channel === only,
         );
         await publication.publish(events, checkpoint);

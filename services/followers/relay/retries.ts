@@ -11,7 +11,7 @@ const QUICK_TRIES = 3;
 
 const OPERATOR_CODES = ['position_invalid', 'log_changed', 'configuration_invalid'] as const;
 /** Returns true for failures that only an operator can fix: start position, log, topics, permissions. */
-export const needsOperator = (error: unknown): boolean =>
+const needsOperator = (error: unknown): boolean =>
   OPERATOR_CODES.some((code) => isTurnlogError(error, code));
 
 type RetryOptions = Pick<Relay, 'logger' | 'lag' | 'takeOverMs'>;

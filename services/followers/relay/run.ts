@@ -68,7 +68,7 @@ const activityOf = ({ publisher }: Relay): Promise<string | undefined> =>
  * checkpoint, so no event is skipped. Failures that need an operator have pauses from 5 s to a minute.
  * Fenced by another relay, it stands by until that relay stops making progress. Fenced before it could
  * publish, it waits twice as long as the last time: where taking over takes longer than the take-over
- * time, relays would otherwise fence one another forever, and none would publish. A relay that takes over
+ * time, relays would otherwise fence one another repeatedly, and none would publish. A relay that takes over
  * without making progress steps back for longer than another relay needs to take over, and then stands
  * by if that one makes progress.
  */

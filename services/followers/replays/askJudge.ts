@@ -32,7 +32,7 @@ const judgeAgent = (
   position: '',
 });
 
-/** The result of a judge that was not asked, because the budget was exhausted. */
+/** The result without a judgement, because the budget was exhausted. */
 const BUDGET_EXHAUSTED = { code: 'budget_exhausted' } as const;
 
 /** The answer of a judge, or the code of its failure. */
@@ -75,7 +75,7 @@ export const createAskJudge =
     } catch (error) {
       return failed(error);
     }
-    // An earlier process that ran the replay may have asked the judge.
+    // An earlier process that ran the replay may have called the judge.
     if (earlierTry?.end?.type === 'session.turn_completed.v1')
       return judged(judgeResult(earlierTry));
     if (budget.isSpent()) return earlierTry ? judged(BUDGET_EXHAUSTED) : BUDGET_EXHAUSTED;

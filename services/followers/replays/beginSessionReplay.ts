@@ -18,10 +18,10 @@ import { readFirstEvent } from '../../../shared/eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { createComparisonBuffer, type ComparisonBuffer } from './comparisonBuffer.ts';
-import { retryTransient } from './transientFailures.ts';
+import type { RetryTransient } from './transientFailures.ts';
 import type { ReplayStream } from './replayStream.ts';
 import type { ReplayRunContext } from './replayContext.ts';
-import type { SessionPlace } from './sessionPlace.ts';
+import type { SessionMemory } from './sessionMemory.ts';
 
 /** A session to replay, and the resources of its replay. */
 export interface SessionRun {
@@ -29,8 +29,9 @@ export interface SessionRun {
   log: ReplayStream;
   session: ReplayedSession;
   budget: Budget;
-  place: SessionPlace;
+  sessionMemory: SessionMemory;
   signal: AbortSignal;
+  retry: RetryTransient;
 }
 
 /** The state of one session's replay. */
@@ -87,16 +88,12 @@ export async function beginSessionReplay(
   forkPoint: ForkedFrom | undefined,
 ): Promise<SessionReplay> {
   const { context } = replaying;
-  const { replay, log, session, budget, signal } = run;
+  const { replay, log, session, budget, retry } = run;
   const { session_id } = session;
   const forked_from = forkPoint ?? recorded.forked_from;
   const shared = forked_from?.turn ?? 0;
-  const retryOptions = { signal, logger: context.logger };
-  if (forkPoint) await retryTransient(() => requireForkable(replaying, session_id), retryOptions);
-  const replay_session_id = await retryTransient(
-    () => reserveSessionId(replaying, run),
-    retryOptions,
-  );
+  if (forkPoint) await retry(() => requireForkable(replaying, session_id));
+  const replay_session_id = await retry(() => reserveSessionId(replaying, run));
   const instruction = chooseInstruction(replay.settings, recorded);
   const sessionStart = {
     agent_id: replay.settings.agent_id ?? recorded.agent_id,
@@ -104,10 +101,7 @@ export async function beginSessionReplay(
     ...(forked_from && { forked_from }),
     ...(instruction !== undefined && { instruction }),
   } as const;
-  await retryTransient(
-    () => beginReplaySession(context, log.actor, replay_session_id, sessionStart),
-    retryOptions,
-  );
+  await retry(() => beginReplaySession(context, log.actor, replay_session_id, sessionStart));
   return {
     replay,
     recorded,
@@ -118,7 +112,7 @@ export async function beginSessionReplay(
       shared,
       onTry: (_, turn, tokens) => budget.took({ session_id, turn, in: replay_session_id, tokens }),
     }),
-    comparisons: createComparisonBuffer(log, { session_id, ...retryOptions }),
+    comparisons: createComparisonBuffer(log, session_id, retry),
     compactions: [],
   };
 }

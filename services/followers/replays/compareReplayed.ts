@@ -26,8 +26,8 @@ async function compareInAttempt(
   async function begin(): Promise<AsyncDisposable> {
     signal.throwIfAborted();
     await using resources = new AsyncDisposableStack();
-    resources.defer(await acquireForAttempt(replaying, counted, [], signal));
-    resources.defer(await noteAttempt(replaying, counted, signal));
+    resources.use(await acquireForAttempt(replaying, counted, [], signal));
+    resources.use(await noteAttempt(replaying, counted, signal));
     return resources.move();
   }
 
@@ -52,7 +52,7 @@ const doWork: Comparing['outsideAttempt'] = (work) => work();
 /**
  * Compares a turn with its replay. A comparison in which the process dies would end it at every start:
  * it counts as an attempt of the turn. Without further attempts, the turn fails with `crash`, and its
- * texts are not looked at.
+ * texts are not read.
  */
 export async function compareReplayed(
   replaying: ReplayRunContext,

@@ -1,7 +1,6 @@
 import type { SessionEnd, TurnComparison } from '../../../shared/replays/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Logger } from '../../../shared/lib/logger.ts';
-import { retryTransient } from './transientFailures.ts';
+import type { RetryTransient } from './transientFailures.ts';
 import type { ReplayStream } from './replayStream.ts';
 
 /** Buffers the comparisons of a session, and records several turns at a time. */
@@ -19,16 +18,10 @@ export interface ComparisonBuffer {
   close(): Promise<void>;
 }
 
-/** The replayed session, and the options of retries. */
-interface ComparisonBufferOptions {
-  session_id: string;
-  signal: AbortSignal;
-  logger: Pick<Logger, 'warn'>;
-}
-
 export function createComparisonBuffer(
   log: Pick<ReplayStream, 'record'>,
-  { session_id, ...retryOptions }: ComparisonBufferOptions,
+  session_id: string,
+  retry: RetryTransient,
 ): ComparisonBuffer {
   const { comparedAtOnce, comparedWithinMs } = LIMITS.replays;
   let turns: TurnComparison[] = [];
@@ -55,7 +48,7 @@ export function createComparisonBuffer(
 
   async function flush(end?: Omit<SessionEnd, 'session_id'>): Promise<void> {
     stop();
-    await retryTransient(() => record(end), retryOptions);
+    await retry(() => record(end));
   }
 
   /** The next explicit flush reports a failure. */

@@ -16,10 +16,10 @@ import {
 } from './beginSessionReplay.ts';
 import { createComparisonBuffer } from './comparisonBuffer.ts';
 import { CRASH, compareReplayed, ownTokens } from './compareReplayed.ts';
-import { retryTransient, createReplayBackoff, isTransientFailure } from './transientFailures.ts';
+import { createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 import { haveProcessesDied, ProcessesDied, replayTurnUntilEnded } from './replayTurn.ts';
-import type { SessionPlace } from './sessionPlace.ts';
+import type { SessionMemory } from './sessionMemory.ts';
 
 /** A recorded session up to a revision. */
 interface RecordedSession {
@@ -34,7 +34,7 @@ interface RecordedSession {
 export async function* readRecordedTurns(
   source: StreamSource,
   { session_id, revision: upTo }: RecordedSession,
-  place: SessionPlace,
+  sessionMemory: SessionMemory,
   signal: AbortSignal,
 ): AsyncGenerator<WholeTurn> {
   const pauses = createReplayBackoff();
@@ -44,14 +44,14 @@ export async function* readRecordedTurns(
       for await (const turn of readWholeTurns(source, session_id, { from, upTo })) {
         from = turn.revision + 1;
         yield turn;
-        isWanted = from <= upTo && place.isWanted();
+        isWanted = from <= upTo && sessionMemory.isWanted();
         if (isWanted) break;
       }
       if (!isWanted) return;
     } catch (error) {
       if (!isTransientFailure(error)) throw error;
     }
-    if (isWanted) await place.giveWay();
+    if (isWanted) await sessionMemory.yieldToWaiters();
     else await sleep(pauses.next(), signal);
   }
 }
@@ -88,10 +88,9 @@ async function replayTurn(
   turn: WholeTurn,
 ): Promise<boolean> {
   const { context } = replaying;
-  const { log, session, budget, signal } = run;
+  const { log, session, budget, signal, retry } = run;
   const { replay, turns, numbers, comparisons, replay_session_id } = progress;
   const number = turn.started.turn;
-  const retryOptions = { signal, logger: context.logger };
   progress.compactions.push(...turn.compactions);
   const isCompared = number <= session.compared;
   let replayed: WholeTurn | undefined;
@@ -102,7 +101,7 @@ async function replayTurn(
       const again = { turn, compactions, after_turn: turns.lastTurn() };
       return buildReplayedRun(context, progress, again);
     };
-    const earlierTry = await retryTransient(() => turns.lastTry(number), retryOptions);
+    const earlierTry = await retry(() => turns.lastTry(number));
     // An earlier process had finished any turn that later turns follow.
     const isDone =
       isCompared ||
@@ -126,8 +125,7 @@ async function replayTurn(
     }
     if (replayed && hasAnswer(replayed)) numbers.add(number, replayed.started.turn);
     // The summaries before a turn that did not begin are made before the next turn, unless processes died.
-    const isGivenUp = (): Promise<boolean> =>
-      retryTransient(() => haveProcessesDied(replaying, turnToRun), retryOptions);
+    const isGivenUp = (): Promise<boolean> => retry(() => haveProcessesDied(replaying, turnToRun));
     if (replayed || refused === CRASH || (isCompared && (await isGivenUp())))
       progress.compactions = [];
   }
@@ -143,10 +141,7 @@ async function replayTurn(
       },
       refused,
     };
-    const comparison = await retryTransient(
-      () => compareReplayed(replaying, run, progress, pair),
-      retryOptions,
-    );
+    const comparison = await retry(() => compareReplayed(replaying, run, progress, pair));
     comparisons.add(comparison);
     // For a failed turn, only the recorded comparison keeps it from being run again.
     const hasFailed = comparison.outcome === 'failed';
@@ -167,19 +162,15 @@ export async function replaySession(
   run: SessionRun,
 ): Promise<End | undefined> {
   const { context } = replaying;
-  const { replay, session, place, signal } = run;
+  const { replay, session, sessionMemory, signal, retry } = run;
   const { session_id } = session;
   const { from_turn = 1, up_to_turn = Infinity } = replay.settings;
-  const retryOptions = { signal, logger: context.logger };
-  const recorded = await retryTransient(
-    () => readSessionStart(context, replay.account_id, session_id),
-    retryOptions,
-  );
+  const recorded = await retry(() => readSessionStart(context, replay.account_id, session_id));
   let progress: SessionReplay | undefined;
   let forkPoint: ForkedFrom | undefined;
   let end: End = { status: 'completed' };
   try {
-    for await (const turn of readRecordedTurns(context, session, place, signal)) {
+    for await (const turn of readRecordedTurns(context, session, sessionMemory, signal)) {
       if (turn.started.turn > up_to_turn) break;
       if (turn.started.turn < from_turn) {
         forkPoint = forkPointOf(session_id, turn);
@@ -198,8 +189,7 @@ export async function replaySession(
   } finally {
     await progress?.comparisons.close();
   }
-  const comparisons =
-    progress?.comparisons ?? createComparisonBuffer(run.log, { session_id, ...retryOptions });
+  const comparisons = progress?.comparisons ?? createComparisonBuffer(run.log, session_id, retry);
   await comparisons.flush(end);
   return end;
 }

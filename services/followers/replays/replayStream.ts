@@ -1,3 +1,4 @@
+import { createSerialQueue } from '../../../shared/lib/concurrency/serialQueue.ts';
 import { replay, type ReplayCommand, type ReplayState } from '../../../shared/replays/decider.ts';
 import { authorOf } from '../../../shared/commandHandling/prepareEvents.ts';
 import { handleLoaded, type HandleContext } from '../../../shared/commandHandling/handle.ts';
@@ -39,7 +40,7 @@ export async function openReplayStream(
   const { account_id, key_id } = recorded.metadata;
   const actor = { account_id, key_id, request_id: replayId };
   let current: LoadedStream<ReplayState> = await target.load(source);
-  let lastRecord: Promise<unknown> = Promise.resolve();
+  const records = createSerialQueue();
 
   async function record(command: ReplayCommand): Promise<void> {
     const order = { author: authorOf(actor), command };
@@ -59,10 +60,6 @@ export async function openReplayStream(
   return {
     state: () => current.state,
     actor,
-    record(command) {
-      const recording = lastRecord.then(() => record(command));
-      lastRecord = recording.catch(() => undefined);
-      return recording;
-    },
+    record: (command) => records.run(() => record(command)),
   };
 }

@@ -15,7 +15,7 @@ import { sleep } from '../../../shared/lib/time/sleep.ts';
 import { BudgetSpent } from './budget.ts';
 import { createReplayBackoff, isTransientFailure } from './transientFailures.ts';
 import { ReplayCancelled, type ReplayRunContext } from './replayContext.ts';
-import { SessionPostponed, WAIT_MS } from './sessionPlace.ts';
+import { SessionPostponed, WAIT_MS } from './sessionMemory.ts';
 
 /** Ends the running turn. For a cancelled replay it is cancelled; otherwise a process begins it again. */
 async function endTurn(
@@ -79,28 +79,21 @@ async function runNext(
 }
 
 /**
- * Waits for a permit of each semaphore, and returns the function that releases them. While it waits for
- * one, it holds none of the others, for which other accounts may wait. Throws the abort reason.
+ * Waits for a permit of each semaphore. While it waits for one, it holds none of the others, for which
+ * other accounts may wait. Throws the abort reason.
  */
 async function acquireAll(
   semaphores: readonly FairSemaphore[],
   { account_id, signal }: { account_id: string; signal: AbortSignal },
-): Promise<() => void> {
-  const request = { account_id, bytes: 0 };
+): Promise<Disposable> {
+  const request = { account_id };
   let [awaited] = semaphores;
   for (;;) {
     using held = new DisposableStack();
-    const first = await awaited?.acquire(request, { waitMs: WAIT_MS, signal });
-    if (first) held.defer(first.release);
+    held.use(await awaited?.acquire(request, { waitMs: WAIT_MS, signal }));
     const others = semaphores.filter((semaphore) => semaphore !== awaited);
-    awaited = others.find((semaphore) => {
-      const permit = semaphore.tryAcquire(request);
-      if (permit) held.defer(permit.release);
-      return !permit;
-    });
-    if (awaited) continue;
-    const all = held.move();
-    return () => all.dispose();
+    awaited = others.find((semaphore) => !held.use(semaphore.tryAcquire(request)));
+    if (!awaited) return held.move();
   }
 }
 
@@ -120,15 +113,14 @@ export const haveProcessesDied = async (
 
 /**
  * Waits for a permit of each semaphore before an attempt, and for that of the turns in which a process
- * died if the turn is one. Returns the function that releases them. Throws ProcessesDied, and the abort
- * reason.
+ * died if the turn is one. Throws ProcessesDied, and the abort reason.
  */
 export async function acquireForAttempt(
   { context, attempts, crashedTurns }: AttemptContext,
   counted: CountedTurn,
   semaphores: readonly FairSemaphore[],
   signal: AbortSignal,
-): Promise<() => void> {
+): Promise<Disposable> {
   const turn = attemptOf(counted);
   const deaths = await attempts.countDeaths(turn);
   if (deaths >= LIMITS.replays.tries) {
@@ -140,12 +132,12 @@ export async function acquireForAttempt(
   return acquireAll(all, { account_id: counted.actor.account_id, signal });
 }
 
-/** Notes that an attempt begins. Returns the function that notes its end, once. */
+/** Notes that an attempt begins. Disposing of it notes its end, once. */
 export async function noteAttempt(
   { context, attempts }: AttemptContext,
   counted: CountedTurn,
   signal: AbortSignal,
-): Promise<() => Promise<void>> {
+): Promise<AsyncDisposable> {
   const turn = attemptOf(counted);
   let ended: Promise<void> | undefined;
   const end = (): Promise<void> =>
@@ -156,9 +148,11 @@ export async function noteAttempt(
   await attempts.begin(turn);
   // A process that is stopped may be ended before the end of its turns is recorded.
   const stopping = addAbortListener(signal, () => void end());
-  return () => {
-    stopping[Symbol.dispose]();
-    return end();
+  return {
+    async [Symbol.asyncDispose]() {
+      stopping[Symbol.dispose]();
+      await end();
+    },
   };
 }
 
@@ -171,15 +165,11 @@ async function attemptTurn(
 ): Promise<void> {
   const { semaphore, throttle } = replaying;
   using held = new DisposableStack();
-  held.defer(await acquireForAttempt(replaying, turnToRun, [semaphore], signal));
+  held.use(await acquireForAttempt(replaying, turnToRun, [semaphore], signal));
   held.defer(await throttle.begin(signal));
   if (turnToRun.budget.isSpent()) throw new BudgetSpent();
-  const noteEnd = await noteAttempt(replaying, turnToRun, signal);
-  try {
-    await runNext(replaying, turnToRun, next, signal);
-  } finally {
-    await noteEnd();
-  }
+  await using _attempt = await noteAttempt(replaying, turnToRun, signal);
+  await runNext(replaying, turnToRun, next, signal);
 }
 
 /**

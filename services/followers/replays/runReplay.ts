@@ -3,12 +3,12 @@ import type { ReplayedSession } from '../../../shared/replays/sessionStates.ts';
 import { isRejection, Rejection } from '../../../shared/domain/rejection.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
-import { retryTransient } from './transientFailures.ts';
+import { createTransientRetry, type RetryTransient } from './transientFailures.ts';
 import { openReplayStream, type ReplayStream } from './replayStream.ts';
 import type { ReplayRunContext } from './replayContext.ts';
 import { createBudget, countUncompared } from './budget.ts';
 import { replaySession } from './replaySession.ts';
-import { withSessionPlace } from './sessionPlace.ts';
+import { withSessionMemory } from './sessionMemory.ts';
 
 /** Returns true when the replay was cancelled or erased, so that nothing more is recorded. */
 const isReplayEnded = (error: unknown): boolean =>
@@ -19,6 +19,7 @@ interface ReplayWork {
   log: ReplayStream;
   budget: Budget;
   signal: AbortSignal;
+  retry: RetryTransient;
 }
 
 /** Replays one session; its failure does not affect other sessions. */
@@ -27,15 +28,15 @@ async function runSession(
   work: ReplayWork,
   session: ReplayedSession,
 ): Promise<void> {
-  const { log, budget, signal, replay } = work;
+  const { log, budget, signal, replay, retry } = work;
   const { logger, memory } = replaying.context;
   const { account_id } = replay;
   try {
-    await withSessionPlace(memory, { account_id, signal }, (place) => {
+    await withSessionMemory(memory, { account_id, signal }, (sessionMemory) => {
       const state = log.state();
       // After it was postponed, its progress is in the log.
       const latest = ('sessions' in state && state.sessions.get(session.session_id)) || session;
-      return replaySession(replaying, { ...work, session: latest, place });
+      return replaySession(replaying, { ...work, session: latest, sessionMemory });
     });
   } catch (error) {
     signal.throwIfAborted();
@@ -48,7 +49,7 @@ async function runSession(
     const other_tokens = budget.uncompared(session_id);
     const end = { status: 'failed', code, ...(other_tokens > 0 && { other_tokens }) } as const;
     const command = { type: 'record_comparison', session_id, end } as const;
-    await retryTransient(() => log.record({ ...command, turns: [] }), { signal, logger });
+    await retry(() => log.record({ ...command, turns: [] }));
   }
 }
 
@@ -61,22 +62,26 @@ export async function runReplay(
   signal: AbortSignal,
 ): Promise<void> {
   const { context } = replaying;
-  const retryOptions = { signal, logger: context.logger };
-  const log = await retryTransient(() => openReplayStream(context, replayId, signal), retryOptions);
+  const retry = createTransientRetry(context.logger, signal);
+  const log = await retry(() => openReplayStream(context, replayId, signal));
   const state = log.state();
   if (state.status !== 'running') return;
   const { settings, sessions } = state;
   const { account_id } = log.actor;
   const budget = createBudget(log);
-  const work = { replay: { replay_id: replayId, account_id, settings }, log, budget, signal };
+  const work = {
+    replay: { replay_id: replayId, account_id, settings },
+    log,
+    budget,
+    signal,
+    retry,
+  };
   const unended = sessions.all().filter(({ ended }) => !ended);
   for (const session of unended)
-    await retryTransient(
-      () =>
-        withSessionPlace(context.memory, { account_id, signal }, () =>
-          countUncompared(context, work, session),
-        ),
-      retryOptions,
+    await retry(() =>
+      withSessionMemory(context.memory, { account_id, signal }, () =>
+        countUncompared(context, work, session),
+      ),
     );
   const remaining = unended.values();
   const replayRemaining = async (): Promise<void> => {
@@ -98,5 +103,5 @@ export async function runReplay(
   const allEnded =
     'sessions' in finalState && finalState.sessions.all().every(({ ended }) => ended);
   const status = allEnded ? 'completed' : 'budget_exhausted';
-  await retryTransient(() => log.record({ type: 'end_replay', status }), retryOptions);
+  await retry(() => log.record({ type: 'end_replay', status }));
 }

@@ -17,7 +17,7 @@ export interface ReplayThrottle {
 export function createReplayThrottle(
   runs: Pick<AdmissionControl, 'activeCount' | 'waitingCount'>,
 ): ReplayThrottle {
-  const { giveWayMs, quietMs } = LIMITS.replays;
+  const { turnPauseMs, quietMs } = LIMITS.replays;
   let replayedTurns = 0;
   let lastBeginAt = -Infinity;
   let clientRunAt = -Infinity;
@@ -26,7 +26,7 @@ export function createReplayThrottle(
       for (;;) {
         const now = performance.now();
         if (runs.activeCount() + runs.waitingCount() > replayedTurns) clientRunAt = now;
-        if (now - clientRunAt >= quietMs || now - lastBeginAt >= giveWayMs) {
+        if (now - clientRunAt >= quietMs || now - lastBeginAt >= turnPauseMs) {
           lastBeginAt = now;
           replayedTurns += 1;
           return () => void (replayedTurns -= 1);

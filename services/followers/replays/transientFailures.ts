@@ -28,20 +28,21 @@ export function createReplayBackoff() {
  * Retries the work after transient failures until it succeeds; throws all other failures, and the abort
  * reason of the signal.
  */
-export async function retryTransient<Result>(
-  work: () => Promise<Result>,
-  { signal, logger }: { signal: AbortSignal; logger: Pick<Logger, 'warn'> },
-): Promise<Result> {
-  const pauses = createReplayBackoff();
-  for (let first = true; ; first = false) {
-    signal.throwIfAborted();
-    try {
-      return await work();
-    } catch (error) {
-      if (!isTransientFailure(error)) throw error;
-      if (first)
-        logger.warn(errorSummary(error), 'a replay waits until a transient failure has passed');
+export type RetryTransient = <Result>(work: () => Promise<Result>) => Promise<Result>;
+
+export const createTransientRetry =
+  (logger: Pick<Logger, 'warn'>, signal: AbortSignal): RetryTransient =>
+  async (work) => {
+    const pauses = createReplayBackoff();
+    for (let first = true; ; first = false) {
+      signal.throwIfAborted();
+      try {
+        return await work();
+      } catch (error) {
+        if (!isTransientFailure(error)) throw error;
+        if (first)
+          logger.warn(errorSummary(error), 'a replay waits until a transient failure has passed');
+      }
+      await sleep(pauses.next(), signal);
     }
-    await sleep(pauses.next(), signal);
-  }
-}
+  };

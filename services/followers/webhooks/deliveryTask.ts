@@ -30,7 +30,7 @@ interface Message extends Pick<PublicEvent, 'id' | 'type'> {
   textStream: FollowedItem['textStream'];
 }
 
-/** Where a message belongs in the log and in the order of deliveries. */
+/** The position of a message in the log and in the order of deliveries. */
 interface Place extends Pick<PublicEvent, 'key' | 'time'>, Pick<FollowedItem, 'retain'> {
   cursor: string;
 }
@@ -74,7 +74,7 @@ async function deliverEvents(
 
   async function begin(message: Message, { key, cursor, time, retain }: Place): Promise<void> {
     while (isFull()) await Promise.race(lastOfKey.values());
-    const size = { account_id: row.account_id, bytes: 0 };
+    const size = { account_id: row.account_id };
     const permit = await delivery.semaphore.acquire(size, { waitMs: WAIT_MS, signal });
     const releaseMemory = retain?.();
     const onDelivered = sequence.begin(cursor, { id: message.id, time });

@@ -144,7 +144,7 @@ const POLL_MS = 500;
 
 export interface Webhooks {
   delivery: DeliveryContext;
-  readModels: Pick<ReadModels, 'listEnabledWebhooks' | 'findWebhook'>;
+  readModels: WebhookReads;
   /**
    * Why the read models can't be trusted now; undefined while they can. During a rebuild, they may
    * show a deleted webhook or an outdated address.

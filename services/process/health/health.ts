@@ -15,7 +15,7 @@ export const firstReason = <Kind extends 'trouble' | 'distrustReason'>(
   kind: Kind,
 ): string | undefined => parts.map((part) => part[kind]?.()).find((reason) => reason !== undefined);
 
-/** What a start is waiting for, if that is known. */
+/** Why the start waits, if known. */
 function startupReason(parts: readonly ProcessPart[]): string | undefined {
   const reason = firstReason(parts, 'trouble') ?? firstReason(parts, 'distrustReason');
   return reason && `The service is starting and waits. ${reason}`;

@@ -26,7 +26,7 @@ function throwAccountNotReadable(error: unknown): never {
  * operator's key or a new one. Resolves with the key once the read models show it, or with undefined
  * if there was a key already.
  */
-export async function bootstrap(
+export async function issueBootstrapKey(
   context: CommandContext,
   operatorsKey: string | undefined,
   signal: AbortSignal,

@@ -17,21 +17,21 @@ interface NewestEvent extends StreamSource {
 
 /**
  * Examines the newest event of the log, and the one up to which the read models follow it, so that
- * health names a stream whose end was changed while no process ran. The start goes on.
+ * health names a stream whose end was changed while no process ran. The start continues.
  */
 export function newestEventPart({ checkpoint, logger, ...source }: NewestEvent): ProcessPart {
   const { store } = source;
   let waitsFor: string | undefined;
 
   async function examine(): Promise<void> {
-    const known = await checkpoint();
-    for (const position of new Set([known?.position, await store.head()])) {
+    const latest = await checkpoint();
+    for (const position of new Set([latest?.position, await store.head()])) {
       const event = position === undefined ? undefined : await store.eventAt(position);
       if (!event) continue;
       const { stream, revision } = event;
       // Other applications may write to the same log.
-      if (position !== known?.position && !belongsIn(stream, event.type)) continue;
-      if (known && isChangedEvent(event, known)) {
+      if (position !== latest?.position && !belongsIn(stream, event.type)) continue;
+      if (latest && isChangedEvent(event, latest)) {
         const reason = `the event at revision ${revision} is not the one that was recorded: the read models know another hash of it`;
         await reportDamage(source, stream, { reason, revision });
         continue;

@@ -15,7 +15,7 @@ export interface TreeCheck {
   refusal: () => string | undefined;
   /** Resolves when the comparison has revealed nothing. */
   passed: Promise<void>;
-  /** What an operator has to look at, in a sentence, although the log may be continued. */
+  /** The problem that an operator has to examine, in a sentence, although the log may be continued. */
   doubt: () => string | undefined;
 }
 
@@ -54,10 +54,10 @@ export function createTreeCheck(
     const pauses = createBackoff(PAUSES);
     let logged: string | undefined;
     for (;;) {
-      const found = await retryUntilStoreAvailable(() => compare(signal), logger, signal);
-      ({ refusal } = found);
+      const comparison = await retryUntilStoreAvailable(() => compare(signal), logger, signal);
+      ({ refusal } = comparison);
       if (refusal === undefined) {
-        logFindings(found);
+        logFindings(comparison);
         return passed.resolve();
       }
       if (refusal !== logged) logger.error({}, `the start waits: ${refusal}`);

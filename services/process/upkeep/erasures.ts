@@ -1,4 +1,4 @@
-import { readDependentsAt } from '../../../shared/erasure/eraseWithReplays.ts';
+import { createDependentReader } from '../../../shared/erasure/eraseWithReplays.ts';
 import { createErasureFinisher } from '../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller, evictErased } from '../../../shared/erasure/evictErased.ts';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
@@ -56,7 +56,7 @@ export function erasedKeysPart({
 
 /**
  * Checks whether keys of erased streams exist: the newest erasures at the start, all of them in the
- * background. The process goes on, because readers open no text of an erased stream.
+ * background. The process continues, because readers open no text of an erased stream.
  */
 export function restoredKeysPart(
   { readModels, logger }: Pick<CommandContext, 'readModels' | 'logger'>,
@@ -66,9 +66,9 @@ export function restoredKeysPart(
   let isLogged = false;
 
   function logReason(): void {
-    const found = reason();
-    if (found !== undefined && !isLogged) logger.error(found);
-    isLogged = found !== undefined;
+    const currentReason = reason();
+    if (currentReason !== undefined && !isLogged) logger.error(currentReason);
+    isLogged = currentReason !== undefined;
   }
   async function poll(): Promise<void> {
     await step();
@@ -80,8 +80,8 @@ export function restoredKeysPart(
       logReason();
     },
     async health() {
-      const found = reason();
-      return found === undefined ? {} : { text_keys: { reason: found } };
+      const currentReason = reason();
+      return currentReason === undefined ? {} : { text_keys: { reason: currentReason } };
     },
     upkeep: () => startPolling(poll),
   };
@@ -109,7 +109,7 @@ export function unfinishedErasuresPart(
       await readModels.untilShown(position, visibilityWaitMs);
       return readModels;
     },
-    ...readDependentsAt(readModels, visibilityWaitMs),
+    dependentsAt: createDependentReader(readModels, visibilityWaitMs),
     onErased: (erased) => api && evictErased(api, erased),
   });
   let isFirstSweep = ownsLog;

@@ -8,7 +8,7 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 const SWEEP_MS = 2_000;
 /** How often the health of things that other processes keep is polled. */
 const POLL_MS = 1_000;
-/** How often this process checks whether it left turns open; mostly a look at an empty queue. */
+/** How often this process checks whether it left turns open; usually its queue is empty. */
 const CLOSE_MS = 250;
 /** How often turns that are due are looked up in the log. */
 const WATCH_MS = 200;

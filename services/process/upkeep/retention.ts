@@ -80,7 +80,7 @@ export function retentionPart({
       const swept = await sweep(judged.now, AbortSignal.any([signal, held]));
       const { erased, isConfirmed: confirmed, reason, ...counts } = swept;
       isConfirmed = confirmed ?? isConfirmed;
-      const reasons = [reason, judged.late].filter((one) => one !== undefined);
+      const reasons = [reason, judged.late].filter((text) => text !== undefined);
       update({
         state: 'waiting',
         ...counts,
@@ -95,9 +95,9 @@ export function retentionPart({
   async function pause(signal: AbortSignal): Promise<void> {
     const { firstMs, nextMs } = pauses;
     for (const until = performance.now() + nextMs; !signal.aborted;) {
-      const left = until - performance.now();
-      if (left <= 0) return;
-      await sleepUntilAborted(Math.min(firstMs, left), { signal, ref: false });
+      const remainingMs = until - performance.now();
+      if (remainingMs <= 0) return;
+      await sleepUntilAborted(Math.min(firstMs, remainingMs), { signal, ref: false });
       if (!signal.aborted && (await isConfirmed?.().catch(() => false))) return;
     }
   }

@@ -8,7 +8,7 @@ import type { Position, StoredEvent } from '../../ports/eventStore.ts';
 import { createOwnKeys, type OwnKeys } from '../ownKeys.ts';
 import { readRetentionPolicy } from '../retention/retentionPolicy.ts';
 
-/** What is to be done about the keys of an erasure that are not destroyed. */
+/** The verdict on the keys of an erasure that are not destroyed. */
 export interface JudgedErasure {
   stream: string;
   event_id: string;

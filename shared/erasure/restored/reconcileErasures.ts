@@ -79,11 +79,11 @@ export const reconcileErasures = (
   walkErasures(options, async (erasures) => {
     const { context, apply } = options;
     for (const erasure of erasures) {
-      const found = await judgeErasure(context, erasure);
-      if (!found) continue;
+      const verdict = await judgeErasure(context, erasure);
+      if (!verdict) continue;
       const open = await context.store.keys.listErasures(LIMITS.erasure.openErasures);
-      const isOpen = open.some(({ stream }) => stream === found.stream);
-      const judged = isOpen ? leaveUnfinished(found) : found;
+      const isOpen = open.some(({ stream }) => stream === verdict.stream);
+      const judged = isOpen ? leaveUnfinished(verdict) : verdict;
       if (apply && judged.destroy.length > 0)
         await context.store.keys.endErasure(judged.stream, judged.destroy);
       onJudged(judged);

@@ -9,9 +9,9 @@ type NamedKeys = Pick<ErasureRow, 'stream' | 'key_ids'>;
 
 /** Erasures examined with one query. */
 const PAGE = 500;
-/** Pages of one step, so that the other work of the process goes on. */
+/** Pages of one step, so that the other work of the process continues. */
 const PAGES_OF_STEP = 4;
-/** Streams that are reported. The check goes on when fewer are left. */
+/** Streams that are reported. The check continues when fewer are left. */
 const MAX_FOUND = 100;
 /** A database of keys may be restored while services run. */
 const CHECK_AGAIN_AFTER_MS = 3_600_000;
@@ -77,21 +77,21 @@ export function createRestoredKeysCheck(
   { keys, readModels }: Sources,
   now = (): number => performance.now(),
 ): RestoredKeysCheck {
-  let found = new Map<string, NamedKeys>();
+  let namedKeys = new Map<string, NamedKeys>();
   let after: Position | undefined;
   let checkedAt: number | undefined;
 
   async function examine(rows: readonly ErasureRow[]): Promise<void> {
     for (const erasure of await findErasuresWithKeys(keys, rows))
-      if (found.size < MAX_FOUND) found.set(erasure.stream, erasure);
+      if (namedKeys.size < MAX_FOUND) namedKeys.set(erasure.stream, erasure);
   }
 
   async function checkNext(): Promise<void> {
-    for (let page = 0; page < PAGES_OF_STEP && found.size < MAX_FOUND; page += 1) {
+    for (let page = 0; page < PAGES_OF_STEP && namedKeys.size < MAX_FOUND; page += 1) {
       const rows = await readModels.listErasuresAfter({ after, limit: PAGE });
       await examine(rows);
       // The page is read again after a failure, and when there was no room for all that was found.
-      if (found.size === MAX_FOUND) return;
+      if (namedKeys.size === MAX_FOUND) return;
       after = rows.at(-1)?.position ?? after;
       if (rows.length < PAGE) {
         checkedAt = now();
@@ -105,9 +105,9 @@ export function createRestoredKeysCheck(
       await examine(await readModels.listErasures({ downTo: undefined, limit: PAGE }));
     },
     async step() {
-      if (found.size > 0) {
-        const left = await findErasuresWithKeys(keys, [...found.values()]);
-        found = new Map(left.map((erasure) => [erasure.stream, erasure]));
+      if (namedKeys.size > 0) {
+        const remaining = await findErasuresWithKeys(keys, [...namedKeys.values()]);
+        namedKeys = new Map(remaining.map((erasure) => [erasure.stream, erasure]));
       }
       if (checkedAt !== undefined) {
         if (now() - checkedAt < CHECK_AGAIN_AFTER_MS) return;
@@ -116,9 +116,9 @@ export function createRestoredKeysCheck(
       await checkNext();
     },
     reason() {
-      const [first] = found.keys();
+      const [first] = namedKeys.keys();
       if (first === undefined) return undefined;
-      const count = found.size < MAX_FOUND ? `${found.size}` : `${MAX_FOUND} or more`;
+      const count = namedKeys.size < MAX_FOUND ? `${namedKeys.size}` : `${MAX_FOUND} or more`;
       return `Keys of erased streams exist, of ${count}; the first is ${first}. The key store was restored from a backup, or an erasure is not one of the service. Their texts stay closed. Stop the services and list the keys: text-keys reconcile.`;
     },
   };

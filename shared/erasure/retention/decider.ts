@@ -8,7 +8,7 @@ export type RetentionCommand =
   | { type: 'confirm_erasures'; before: string; reason: string };
 
 /**
- * What the last event of a stream of retention says; each one replaces those before it. Times are
+ * The content of the last event of a retention stream; each one replaces those before it. Times are
  * milliseconds since the epoch.
  */
 export interface RetentionState {

@@ -43,7 +43,7 @@ export type JudgedTime =
   { now: number; problem?: undefined; late?: string } | { problem: string; late?: undefined };
 
 /** The proven time, and how often an operator had confirmed the clock when it was recorded. */
-export interface ProvenTime {
+interface ProvenTime {
   time: number;
   confirmations: number;
   /** When it was last recorded; undefined before the first time. */
@@ -91,8 +91,8 @@ export function createClockJudge(clocks: Clocks): ClockJudge {
       proven.isKept === (kept !== undefined) &&
       proven.confirmations === (kept?.confirmations ?? 0);
     const own = isComparable ? passed! : -Infinity;
-    const known = kept ? Math.max(kept.time, own) : (passed ?? believedAtFirst(at));
-    const time = Math.max(known, others);
+    const earliest = kept ? Math.max(kept.time, own) : (passed ?? believedAtFirst(at));
+    const time = Math.max(earliest, others);
     if (!isTime(time)) return undefined;
     const confirmations = kept?.confirmations ?? 0;
     proven = { time, at, confirmations, isKept: kept !== undefined };
@@ -119,7 +119,7 @@ export function createClockJudge(clocks: Clocks): ClockJudge {
     const hasMoved = Math.abs(moved) > CLOCK_TOLERANCE_MS;
     const differs = !(Math.abs(now - own) <= CLOCK_TOLERANCE_MS);
     const independent = clocks.isIndependent && !hasMoved && !differs ? now : -Infinity;
-    const known = await advance(at, Math.max(independent, await evidence()));
+    const advanced = await advance(at, Math.max(independent, await evidence()));
     if (hasMoved)
       return {
         problem: `The clock has moved ${moved > 0 ? 'ahead' : 'back'} by ${Math.round(Math.abs(moved) / 1000)} s while this process was up: set it right, or restart the service if it is right now.`,
@@ -128,19 +128,19 @@ export function createClockJudge(clocks: Clocks): ClockJudge {
       return {
         problem: `The clock of the database says ${isoTime(now)}, the one of this process ${isTime(own) ? isoTime(own) : 'no time'}.`,
       };
-    if (!known)
+    if (!advanced)
       return {
         problem: `When the newest event was recorded is not known, and so the clock may be wrong. ${confirmAdvice(now)}`,
       };
-    const late = now - known.time;
+    const late = now - advanced.time;
     if (late < -CLOCK_TOLERANCE_MS)
       return {
-        problem: `The clock says ${isoTime(now)}, and it is at least ${isoTime(known.time)}. Set the clock right. ${confirmAdvice(now)}`,
+        problem: `The clock says ${isoTime(now)}, and it is at least ${isoTime(advanced.time)}. Set the clock right. ${confirmAdvice(now)}`,
       };
     return {
-      now: Math.min(now, known.time),
+      now: Math.min(now, advanced.time),
       ...(late > LATE_MS && {
-        late: `Retention counts only the time that is proven, ${isoTime(known.time)}: the clock is ${days(late)} ahead of it, because it may be wrong, or because the service was stopped. ${confirmAdvice(now)}`,
+        late: `Retention counts only the time that is proven, ${isoTime(advanced.time)}: the clock is ${days(late)} ahead of it, because it may be wrong, or because the service was stopped. ${confirmAdvice(now)}`,
       }),
     };
   }

@@ -104,13 +104,13 @@ interface Mark {
 
 async function readMark(source: StreamSource, revision: number): Promise<Mark> {
   const page = { direction: 'forwards', from: revision, limit: 1 } as const;
-  const [found] = await readPage(source, CLOCK_STREAM, page);
-  const event = found?.event as RetentionEvent | undefined;
-  if (!found || !event || !('time' in event.data)) {
+  const [decoded] = await readPage(source, CLOCK_STREAM, page);
+  const event = decoded?.event as RetentionEvent | undefined;
+  if (!decoded || !event || !('time' in event.data)) {
     const reason = `revision ${revision} records no time`;
     throw await reportDamage(source, CLOCK_STREAM, { reason, revision });
   }
-  return { time: Date.parse(event.data.time), position: found.recorded.position };
+  return { time: Date.parse(event.data.time), position: decoded.recorded.position };
 }
 
 /**

@@ -5,7 +5,12 @@ import type { Logger } from '../../lib/logger.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
 import type { AccountRow, SessionRow } from '../../readModels/tables.ts';
-import { askFirst, PAGE_PAUSE_MS, type AccountToSweep, type ConfirmationRule } from './askFirst.ts';
+import {
+  PAGE_PAUSE_MS,
+  selectAccounts,
+  type AccountToSweep,
+  type ConfirmationRule,
+} from './selectAccounts.ts';
 import { retentionCutoff } from './requireErasable.ts';
 import { ANY_REPLAY } from '../../sessions/sessionFilter.ts';
 
@@ -36,7 +41,7 @@ export interface SweepResult {
   failed: number;
   /** Why the last of them could not be erased. */
   reason?: string;
-  /** Resolves with true once an operator has confirmed the erasures that this sweep asks about. */
+  /** Resolves with true once an operator has confirmed the erasures of this sweep. */
   isConfirmed?: () => Promise<boolean>;
 }
 
@@ -48,7 +53,7 @@ interface Sweep {
    */
   erase: (session: SessionRow) => Promise<void>;
   logger: Pick<Logger, 'info' | 'warn'>;
-  /** Without it, no sweep asks. */
+  /** Absent, no erasure needs a confirmation. */
   confirmation?: ConfirmationRule;
   /**
    * The ids of sessions that earlier sweeps could not erase, which this sweep brings up to date.
@@ -159,10 +164,10 @@ export async function sweepSessions({
     const turns = firstTurns(await readModels.listAccounts(), now);
     if (!confirmation) return turns;
     const options = { ...confirmation, listPage, isUnerasable, signal };
-    const { begun, due, ...asked } = await askFirst(turns, options);
+    const { selected, due, ...confirmationNeeded } = await selectAccounts(turns, options);
     result.due += due;
-    Object.assign(result, asked);
-    return begun;
+    Object.assign(result, confirmationNeeded);
+    return selected;
   }
 
   /**

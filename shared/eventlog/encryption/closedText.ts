@@ -13,7 +13,7 @@ const [BOX, COMMITMENT] = [/^[\w-]{16}\.[\w-]/, /^~[0-9a-f]{64}$/];
 const COMMITMENT_CHARS = 65;
 /** Escape marks of a plain text that would look encrypted without them. */
 const MARKS = /^~+/;
-/** Where such a text begins in JSON, in any member that ever held session texts in plain. */
+/** Matches the beginning of such a text in JSON, in any member that ever held session texts in plain. */
 const TO_MARK =
   /(?<="(?:input|output|content|arguments|result|message|call_id|tool)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
 

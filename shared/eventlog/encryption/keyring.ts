@@ -94,7 +94,7 @@ type KeysById = ReadonlyMap<string, TextKey | undefined>;
 type Erasures = Pick<KeyStore, 'beginErasure' | 'listErasures' | 'endErasure'>;
 
 /**
- * What is known about a key: `destroyed`; `lost` when it was never stored here; `locked` when its
+ * The state of a key: `destroyed`; `lost` when it was never stored here; `locked` when its
  * master key is unavailable.
  */
 export type KeyState = TextKey | 'destroyed' | 'lost' | 'locked';
@@ -226,10 +226,10 @@ export function createKeyring({ store, masterKeys, log }: Parts): Keyring {
       return keysById.has(id) ? keysById.get(id) : ensureStoredKey(id);
     },
     async examine(ids) {
-      const found = await store.find(ids);
+      const storedKeys = await store.find(ids);
       return new Map(
         ids.map((id): [string, KeyState] => {
-          const key = found.get(id) ?? 'lost';
+          const key = storedKeys.get(id) ?? 'lost';
           return [id, typeof key === 'object' ? stateOf(key) : key];
         }),
       );

@@ -121,9 +121,9 @@ async function createLookup(keys: ReadingKeys, events: readonly StoredEvent[]): 
   const streams = new Set<string>();
   for (const { data, stream } of events) if (addKeyIds(data, ids)) streams.add(stream);
   // In this order: an erasure that becomes known during the lookup counts.
-  const found = await findKeys(keys, ids);
+  const keysById = await findKeys(keys, ids);
   const erased = await findErased(keys, events, streams);
-  return (stream, keyId) => (erased.has(stream) ? undefined : found.get(keyId));
+  return (stream, keyId) => (erased.has(stream) ? undefined : keysById.get(keyId));
 }
 
 const unreadableError = ({ id, stream, revision }: StoredEvent, error: unknown): TurnlogError =>

@@ -88,9 +88,9 @@ const keyObjects = new WeakMap<TextKey, KeyObject>();
 
 /** Creating a cipher from raw bytes takes five times as long. */
 function keyOf(key: TextKey): KeyObject {
-  const known = keyObjects.get(key) ?? createSecretKey(key.secret, 'base64url');
-  keyObjects.set(key, known);
-  return known;
+  const cachedKey = keyObjects.get(key) ?? createSecretKey(key.secret, 'base64url');
+  keyObjects.set(key, cachedKey);
+  return cachedKey;
 }
 
 /** Commits to a text with a random salt. */

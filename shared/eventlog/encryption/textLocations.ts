@@ -1,8 +1,8 @@
-/** Where the data of events holds protected texts, as their schemas say. */
+/** The locations of protected texts in the data of events, according to their schemas. */
 import { eventSchemas } from '../eventTypes.ts';
 import { isProtectedTextSchema } from '../../domain/schema.ts';
 
-/** Where a value holds protected texts: it is one, or its items or members hold them. */
+/** The protected texts of a value: it is one, or its items or members hold them. */
 export type TextLocations =
   'text' | { items: TextLocations } | { members: ReadonlyMap<string, TextLocations> };
 

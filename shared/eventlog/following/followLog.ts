@@ -12,10 +12,10 @@ import type { LagTracker } from '../identity/lag.ts';
 type Next = void | 'stop';
 
 /** One subscription of a follower of the log. */
-export interface Following {
+interface Following {
   log: Pick<EventLog, 'subscribe'>;
   /**
-   * Where to resume: a checkpoint, which the log must contain, or a position given by an operator.
+   * The start: a checkpoint, which the log must contain, or a position given by an operator.
    * From the first event when undefined.
    */
   after: Checkpoint | Position | undefined;
@@ -57,12 +57,12 @@ export async function followLog({
     batchSize,
     signal: AbortSignal.any([signal, endSubscription.signal]),
   });
-  let reached = typeof after === 'object' ? after.position : after;
+  let lastPosition = typeof after === 'object' ? after.position : after;
   let isAccepted = false;
   try {
     for await (const batch of idle ? withIdleTicks(batches, idle.afterMs) : batches) {
       if (batch === 'idle') {
-        await idle?.onIdle(reached);
+        await idle?.onIdle(lastPosition);
         if (signal.aborted) return;
         continue;
       }
@@ -70,7 +70,7 @@ export async function followLog({
       isAccepted = true;
       lag?.startBatch(batch);
       const next = await handleBatch(batch);
-      reached = batch.position;
+      lastPosition = batch.position;
       lag?.finishBatch();
       await onHandled?.(batch);
       if (next === 'stop' || signal.aborted) return;

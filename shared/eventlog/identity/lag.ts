@@ -22,7 +22,7 @@ export interface LagTracker {
    * `ms`: the age of the oldest unprocessed event, 0 when there is none. The age is measured
    * against the writer's clock, but is at least the time since the event was read here; if the
    * writer's clock is ahead, the true age is higher. For an event that was not read yet: how long
-   * this or an earlier end of the log has been out of reach. `events`: the number of events read
+   * this or an earlier end of the log has been unreachable. `events`: the number of events read
    * and not processed; null when there are also unread events.
    */
   measure(end: Position | undefined): ProjectorLag;
@@ -60,7 +60,7 @@ export function createLagTracker(
   const isReached = (end: Position | undefined): boolean =>
     end === undefined || (position !== undefined && position >= end);
 
-  /** How long an end of the log has been out of reach although all events read are processed. */
+  /** How long an end of the log has been unreachable although all events read are processed. */
   function unreachedMs(end: Position | undefined): number {
     if (end === undefined || isReached(end)) {
       hasBeenUpToDate = true;

@@ -40,7 +40,7 @@ function parseDeclaration(stored: StoredEvent, root: string): Declaration | unde
 }
 
 /**
- * Reads the identity of a log and the events of its own stream; undefined while it is empty. Throws
+ * Reads the identity of a log and the events of its stream; undefined while it is empty. Throws
  * `store_unavailable`.
  */
 export async function readLogEvents(
@@ -52,9 +52,9 @@ export async function readLogEvents(
   for (let isEnd = false; !isEnd;) {
     const from = (events.at(-1)?.revision ?? -1) + 1;
     const page = { direction: 'forwards', from, limit: PAGE_EVENTS } as const;
-    const found = await log.readStream(logStream(first.id), page);
-    for (const event of found) events.push(event);
-    isEnd = found.length < PAGE_EVENTS;
+    const pageEvents = await log.readStream(logStream(first.id), page);
+    for (const event of pageEvents) events.push(event);
+    isEnd = pageEvents.length < PAGE_EVENTS;
   }
   const declarations = events.flatMap((stored) => parseDeclaration(stored, first.id) ?? []);
   return { identity: { root: first.id, declarations }, events };
@@ -144,7 +144,7 @@ interface CheckpointTracker {
    * resumes. Throws as verifyCheckpoint.
    */
   verify(): Promise<void>;
-  /** Where the subscription begins or resumes. */
+  /** The position after which the subscription begins or resumes. */
   resumesAfter(): Position | undefined;
   /** Advances over delivered events. Resolves with the checkpoint after them. */
   advance(events: readonly StoredEvent[]): Promise<Checkpoint | undefined>;

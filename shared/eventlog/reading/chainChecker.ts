@@ -22,7 +22,7 @@ const headOf = ({ revision, type, metadata }: RecordedEvent): Head => ({
 });
 
 /** Checks the events of a whole log in order. Memory does not grow with the log. */
-export interface ChainChecker {
+interface ChainChecker {
   /**
    * Why an event does not continue its stream's chain; undefined when it does. Synchronous when the
    * previous event is in memory. Throws `store_unavailable`.

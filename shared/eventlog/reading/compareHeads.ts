@@ -11,7 +11,7 @@ export interface SavedHead extends StreamHead {
   stream: string;
 }
 
-/** What happened to a stream that no longer contains its saved head. */
+/** How a stream lost its saved head. */
 type HeadLoss = 'deleted' | 'cut' | 'rewritten';
 
 export interface LostHead {

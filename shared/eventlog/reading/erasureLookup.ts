@@ -32,7 +32,7 @@ interface ErasureLookup {
 
 /**
  * Creates a cached check whether streams record their erasure. Neither a destroyed key nor an
- * existing one says so: anyone who can write to the log could name a destroyed key in a ciphertext,
+ * existing one says so: a writer to the log could name a destroyed key in a ciphertext,
  * and a backup brings destroyed keys back. A stream that was not erased stays so in the cache until
  * `note` reports its erasure.
  */

@@ -48,11 +48,11 @@ async function readNewest(
   const { events } = await readUntilComplete(source, stream, {
     async read() {
       // Before the read: an event that is appended meanwhile is not missing.
-      const known = store.leaves?.newestKnown(stream) ?? -1;
-      const found = await readStored(source, stream, options);
-      const end = { known, newest: found[0]?.revision ?? -1 };
+      const newestKnown = store.leaves?.newestKnown(stream) ?? -1;
+      const events = await readStored(source, stream, options);
+      const end = { known: newestKnown, newest: events[0]?.revision ?? -1 };
       const missing = await store.leaves?.findMissing(stream, end);
-      return { events: found, missing };
+      return { events: events, missing };
     },
     findFlaw: ({ missing }) => missing,
   });
@@ -65,17 +65,17 @@ const isFlaw = (checked: readonly unknown[] | StreamFlaw): checked is StreamFlaw
   !Array.isArray(checked);
 
 /**
- * Requires that a stream with destroyed keys records its erasure: anyone who can write to the log
+ * Requires that a stream with destroyed keys records its erasure: a writer to the log
  * could name a destroyed key in a ciphertext. An erasure appended after the page was read is the
  * stream's last event.
  */
 async function requireErasure(
   source: StreamSource,
   stream: string,
-  known: readonly DecodedEvent[],
+  events: readonly DecodedEvent[],
 ): Promise<void> {
-  const erasedEvent = known.find(({ recorded }) => recorded.erased)?.recorded;
-  if (!erasedEvent || known.some(({ event }) => isErasure(event.type))) return;
+  const erasedEvent = events.find(({ recorded }) => recorded.erased)?.recorded;
+  if (!erasedEvent || events.some(({ event }) => isErasure(event.type))) return;
   if (await endsWithErasure(source.store, stream)) return;
   const { revision } = erasedEvent;
   const reason = `the key of a text of the event at revision ${revision} is destroyed, but the stream records no erasure`;
@@ -136,13 +136,13 @@ async function decodeOrReport(
   areOwn = false,
 ): Promise<DecodedEvent[]> {
   if (isFlaw(checkedEvents)) throw await reportDamage(source, stream, checkedEvents);
-  const known = await decodeInSlices(source, stream, checkedEvents);
+  const decoded = await decodeInSlices(source, stream, checkedEvents);
   if (!areOwn) {
     await requireLeaves(source, stream, checkedEvents);
-    await requireLegacy(source, stream, known);
+    await requireLegacy(source, stream, decoded);
   }
-  await requireErasure(source, stream, known);
-  return known;
+  await requireErasure(source, stream, decoded);
+  return decoded;
 }
 
 /** Requires that events fit their hashes and their leaves in the transparency log. */
@@ -165,12 +165,12 @@ const BEGINNING = 8;
 async function requireLegacy(
   source: StreamSource,
   stream: string,
-  known: readonly DecodedEvent[],
+  events: readonly DecodedEvent[],
 ): Promise<void> {
-  const flaw = findPlainTextFlaw(known);
+  const flaw = findPlainTextFlaw(events);
   if (flaw) throw await reportDamage(source, stream, flaw);
-  const plain = known.find(hasPlainText);
-  if (!plain || known[0]?.stored.revision === 0) return;
+  const plain = events.find(hasPlainText);
+  if (!plain || events[0]?.stored.revision === 0) return;
   const maxBytes = LIMITS.store.pageBytes;
   const options = { direction: 'forwards', from: 0, limit: BEGINNING, maxBytes } as const;
   const beginning = await readStored(source, stream, options);
@@ -211,12 +211,12 @@ export interface NewStreamEvents {
 export async function readEventsSince(
   source: StreamSource,
   stream: string,
-  known: KnownEvent,
+  knownEvent: KnownEvent,
   limit: number,
 ): Promise<NewStreamEvents | undefined> {
   const options = { direction: 'backwards', limit, maxBytes: LIMITS.store.pageBytes } as const;
   const events = await readNewest(source, stream, options);
-  const newEvents = selectEventsAfter({ ...options, events }, known);
+  const newEvents = selectEventsAfter({ ...options, events }, knownEvent);
   const areOwn = Array.isArray(newEvents) && source.store.leaves?.areOwn(newEvents) === true;
   return (
     newEvents && {

@@ -1,3 +1,4 @@
+import { createSerialQueue } from '../../lib/concurrency/serialQueue.ts';
 import { contentFault, createChainChecker } from './chainChecker.ts';
 import type {
   Checkpoint,
@@ -22,7 +23,7 @@ const BATCHES_IN_FLIGHT = 2;
 
 interface VerifyProgress {
   events: number;
-  /** Where a later verification can resume. */
+  /** A later verification can resume after this position. */
   position: Position | undefined;
 }
 
@@ -128,8 +129,8 @@ export async function verifyChains({
     return undefined;
   }
 
-  /** Streams go on from one batch to the next. */
-  let chained: Promise<unknown> = Promise.resolve();
+  /** Streams continue from one batch to the next. */
+  const chaining = createSerialQueue();
 
   async function checkBatch(
     batch: readonly StoredEvent[],
@@ -142,9 +143,7 @@ export async function verifyChains({
     // This thread may fail first.
     elsewhere.catch(() => undefined);
     const linked = new Set<number>();
-    const here = chained.then(() => firstMisfit(batch, own, linked));
-    chained = here.catch(() => undefined);
-    let misfit = await here;
+    let misfit = await chaining.run(() => firstMisfit(batch, own, linked));
     const [treeFault, unlike] = await elsewhere;
     for (const at of unlike.map((index) => own + index)) {
       const reason = linked.has(at) ? contentFault(batch[at]!) : undefined;
@@ -185,7 +184,7 @@ export async function verifyChains({
       return fault && { fault, found: undefined };
     }
   } catch (error) {
-    // What earlier batches have shown counts, although the next one can't be read.
+    // Findings of earlier batches count, although the next one can't be read.
     const finding = await finishUntil(0);
     if (finding) return finding;
     throw error;

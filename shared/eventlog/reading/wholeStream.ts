@@ -119,7 +119,7 @@ export const hasPlainText = ({ event, texts }: DecodedEvent): boolean => countTe
 
 /**
  * The flaw of an event whose text is not protected although an earlier text of its stream is.
- * Streams from before texts were protected begin with plain texts, and go on with protected ones.
+ * Streams from before texts were protected begin with plain texts, and continue with protected ones.
  */
 export const plainTextFlaw = ({ stored }: DecodedEvent): StreamFlaw => ({
   reason: `${describeRevision(stored)} has a text that is not protected, after protected ones`,
@@ -177,8 +177,8 @@ export function selectEventsAfter(
 ): readonly StoredEvent[] | StreamFlaw | undefined {
   const events = oldestFirst(page);
   const knownIndex = events.findIndex((event) => event.id === id && event.revision === revision);
-  const known = events[knownIndex];
-  if (!known || recordedHash(known) !== hash || hasBrokenLink(events)) return undefined;
+  const knownEvent = events[knownIndex];
+  if (!knownEvent || recordedHash(knownEvent) !== hash || hasBrokenLink(events)) return undefined;
   const flaw = findRevisionFlaw(page);
   if (flaw) return flaw;
   const foreignEvent = events

@@ -22,10 +22,10 @@ export interface Capacity {
   bytes: number;
 }
 
-/** A request for a permit of a size. */
+/** A request for a permit of a size, which is 0 bytes by default. */
 export interface PermitRequest {
   account_id: string;
-  bytes: number;
+  bytes?: number;
   /** The account's own limit, when lower than its share. */
   limit?: Capacity;
 }
@@ -33,7 +33,7 @@ export interface PermitRequest {
 /** Whose capacity is exhausted; undefined while there is some left. */
 type ExhaustedScope = 'process' | 'account' | undefined;
 
-export interface Permit {
+export interface Permit extends Disposable {
   /**
    * Changes the size, while `reservedBytes` are reserved for another request. Returns false,
    * without a change, when the capacity does not suffice.
@@ -99,7 +99,7 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
   const largestRequest = (ownLimit = UNLIMITED): number =>
     Math.min(ownLimit.bytes, share.bytes) / 2;
 
-  const countedBytes = ({ bytes, limit: ownLimit }: PermitRequest): number =>
+  const countedBytes = ({ bytes = 0, limit: ownLimit }: PermitRequest): number =>
     Math.min(bytes, largestRequest(ownLimit));
 
   function findExhaustedScope(request: PermitRequest, reservedBytes = 0): ExhaustedScope {
@@ -115,7 +115,7 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
     return isCrowdedOut || isFull ? 'process' : undefined;
   }
 
-  function issue({ account_id, limit: ownLimit, bytes: initialBytes }: PermitRequest): Permit {
+  function issue({ account_id, limit: ownLimit, bytes: initialBytes = 0 }: PermitRequest): Permit {
     let bytes = initialBytes;
     let isReleased = false;
     let exhausted: NonNullable<ExhaustedScope> = 'process';
@@ -128,6 +128,12 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
       }
     };
     add(1, bytes);
+    function release(): void {
+      if (isReleased) return;
+      isReleased = true;
+      add(-1, -bytes);
+      if (account.permits === 0) accounts.delete(account_id);
+    }
     return {
       resize(newBytes, reservedBytes = 0) {
         const addedBytes = newBytes - bytes;
@@ -143,12 +149,8 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
         return true;
       },
       countRejection: () => void (rejected[exhausted] += 1),
-      release() {
-        if (isReleased) return;
-        isReleased = true;
-        add(-1, -bytes);
-        if (account.permits === 0) accounts.delete(account_id);
-      },
+      release,
+      [Symbol.dispose]: release,
     };
   }
 
@@ -171,7 +173,7 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
     },
     largestRequest,
     freeBytesFor: (request) =>
-      accounts.has(request.account_id) ? request.bytes : countedBytes(request) * freePerUsed,
+      accounts.has(request.account_id) ? (request.bytes ?? 0) : countedBytes(request) * freePerUsed,
     activeCount: () => process.permits,
     reject,
     usage: () => ({

@@ -56,14 +56,14 @@ export function createFairLanes(
 
   return {
     async acquire(account_id, { waitMs, signal }) {
-      const request = { account_id, bytes: 0 };
+      const request = { account_id };
       const deadline = performance.now() + waitMs;
       const rest = () => ({ waitMs: Math.max(0, deadline - performance.now()), signal });
       for (;;) {
         const isSlow = slowAccounts.has(account_id);
         using stack = new DisposableStack();
-        if (isSlow) stack.adopt(await slowTasks.acquire(request, rest()), (lane) => lane.release());
-        stack.adopt(await tasks.acquire(request, rest()), (permit) => permit.release());
+        if (isSlow) stack.use(await slowTasks.acquire(request, rest()));
+        stack.use(await tasks.acquire(request, rest()));
         // A task that was slow may have ended during the wait.
         if (!isSlow && slowAccounts.has(account_id)) continue;
         const held = stack.move();
@@ -75,7 +75,7 @@ export function createFairLanes(
             const lane = slowTasks.tryAcquire(request);
             if (!lane) return !tasks.hasWaiters();
             isMoved = true;
-            held.adopt(lane, (moved) => moved.release());
+            held.use(lane);
             return true;
           },
           release(ms) {

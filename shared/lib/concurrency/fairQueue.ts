@@ -1,5 +1,5 @@
 /** A queue in which accounts take turns, each with its own oldest entry first. */
-export interface FairQueue<Entry> {
+interface FairQueue<Entry> {
   size(): number;
   push(account_id: string, entry: Entry): void;
   /** Returns the entry that `shift` would remove; undefined when the queue is empty. */

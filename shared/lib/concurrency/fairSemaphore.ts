@@ -84,6 +84,10 @@ export function createFairSemaphore(
 
   function issue(request: PermitRequest): Permit {
     const permit = pool.forceAcquire(request);
+    function release(): void {
+      permit.release();
+      if (waiting.size > 0) admitWaiters();
+    }
     return {
       ...permit,
       resize(bytes) {
@@ -91,10 +95,8 @@ export function createFairSemaphore(
         if (resized && waiting.size > 0) admitWaiters();
         return resized;
       },
-      release() {
-        permit.release();
-        if (waiting.size > 0) admitWaiters();
-      },
+      release,
+      [Symbol.dispose]: release,
     };
   }
 
@@ -104,7 +106,7 @@ export function createFairSemaphore(
 
   const countedRequest = (request: PermitRequest): PermitRequest => ({
     ...request,
-    bytes: Math.min(request.bytes, pool.largestRequest(request.limit)),
+    bytes: Math.min(request.bytes ?? 0, pool.largestRequest(request.limit)),
   });
 
   function tryAcquire(request: PermitRequest): Permit | undefined {

@@ -14,6 +14,12 @@ export interface Leadership {
   close(): Promise<void>;
 }
 
+/** The leadership of a process that has no others beside it. */
+export const permanentLeadership = (): Leadership => ({
+  lost: new AbortController().signal,
+  close: async () => undefined,
+});
+
 /** Leads for one term, if leadership can be acquired; resolves with whether it could. */
 export async function leadOnce<Held extends Leadership>(
   acquireLeadership: () => Promise<Held | undefined>,
@@ -65,7 +71,6 @@ export async function leadUntilAborted<Held extends Leadership>({
   });
 }
 
-/** What a leader does. */
 interface LeaderWork {
   /** Looks for work and starts it; called repeatedly. */
   poll(): Promise<void>;

@@ -29,7 +29,7 @@ function runNext(turnsLeft: number): void {
 
 /**
  * Resolves when the caller may run a task of some milliseconds. Tasks run one at a time, some event
- * loop turns apart, and accounts take turns: a hundred large responses delay a small one hardly
+ * loop turns apart, and accounts take turns: a hundred large responses hardly delay a small one
  * longer than one of them does. The number of waiting tasks is bounded by the limits of bodies,
  * runs and responses.
  */

@@ -14,7 +14,7 @@ import { transparencyOptions } from './transparency.ts';
 import { TurnlogError } from '../errors/turnlogError.ts';
 import { webhookOptions } from './webhooks.ts';
 import {
-  fromText,
+  convertText,
   lazyValidator,
   problemsOf,
   type ProblemMessages,
@@ -114,12 +114,12 @@ function parserOf<Schema extends TObject>(
     const texts = Object.fromEntries(
       names.flatMap((name) => (env[name] ? [[name, env[name]]] : [])),
     );
-    const given = fromText(schema, texts);
-    const options = { ...defaults, ...given };
+    const converted = convertText(schema, texts);
+    const options = { ...defaults, ...converted };
     const problems = new Map([
       ...Object.entries(furtherProblems(options)),
       ...missingOptions(schema as unknown as OptionsSchema, options),
-      ...Object.entries(given).flatMap(([name, value]) => valueProblems(name, value)),
+      ...Object.entries(converted).flatMap(([name, value]) => valueProblems(name, value)),
     ]);
     if (problems.size === 0) return options as Static<Schema>;
     const lines = [...problems].map(([name, message]) => `  ${name} ${message}`);

@@ -35,16 +35,16 @@ const MEANT = 'or set ALLOW_PLAINTEXT_PASSWORDS=true where the network is truste
  */
 export function plaintextPasswords(config: Connections): Record<string, string> {
   if (config.ALLOW_PLAINTEXT_PASSWORDS === true) return {};
-  const found: Record<string, string> = {};
+  const passwords: Record<string, string> = {};
   const { KAFKA_BROKERS: brokers = '', KAFKA_USERNAME: user, EVENTSTOREDB_URL: cluster } = config;
   if (user !== undefined && config.KAFKA_TLS !== true && leavesMachine(brokers))
-    found['KAFKA_TLS'] =
+    passwords['KAFKA_TLS'] =
       `must be true where KAFKA_USERNAME is set and a broker is another host: the password could be read or guessed on the way, ${MEANT}`;
   const clear = /[?&]tls=false(&|$)/i.test(cluster ?? '');
   if (clear && remoteWithPassword(cluster) !== undefined)
-    found['EVENTSTOREDB_URL'] =
+    passwords['EVENTSTOREDB_URL'] =
       `must not name a password with tls=false and another host: it could be read on the way. Leave the password out, which a server without TLS does not look at, ${MEANT}`;
-  return found;
+  return passwords;
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { FeatureErrorCode } from '../../features.ts';
 
-/** Problems of a request, whatever it asks for. */
+/** Problems that any request can have. */
 type RequestCode =
   | 'invalid_json'
   | 'invalid_request'
@@ -61,7 +61,7 @@ export interface ErrorDetail {
 }
 
 /**
- * What a client should do about a failure. `same_key`: send the request again, with the same
+ * Advice for a client after a failure. `same_key`: send the request again, with the same
  * `Idempotency-Key` if it has one; `new_key`: the failure is recorded under the key, so another
  * attempt needs another key; `never`: the request fails again however often it is sent.
  */
@@ -74,7 +74,7 @@ interface ErrorOptions {
   /** How long to wait before a retry, in seconds. */
   retryAfterSeconds?: number;
   details?: Record<string, ErrorDetail>;
-  /** What the client should do, where neither `retriable` nor the status says so. */
+  /** Advice for the client, if neither `retriable` nor the status implies it. */
   retry?: RetryAdvice | undefined;
   /** The turn that the request started. */
   turn?: { session_id: string; turn: number } | undefined;
@@ -111,11 +111,11 @@ export class TurnlogError extends Error {
   /** A copy that names the turn that the request started. */
   withTurn(turn: NonNullable<ErrorOptions['turn']>): TurnlogError {
     const { code, message, retriable, retryAfterSeconds, details, retry } = this;
-    const known = {
+    const optional = {
       ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
       ...(details && { details }),
     };
-    return new TurnlogError(code, message, { ...known, retriable, retry, turn, cause: this });
+    return new TurnlogError(code, message, { ...optional, retriable, retry, turn, cause: this });
   }
 }
 

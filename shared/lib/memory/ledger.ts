@@ -7,11 +7,12 @@ import {
   type FairSemaphore,
 } from '../concurrency/fairSemaphore.ts';
 
-/** What memory is reserved for. Each purpose has a ceiling, a part of the heap (LIMITS.heap). */
+/** The purpose of reserved memory. Each has a ceiling, a part of the heap (LIMITS.heap). */
 export type MemoryPurpose = keyof typeof LIMITS.heap;
 
 /** A request for memory of an account. */
 export interface MemoryRequest extends PermitRequest {
+  bytes: number;
   purpose: MemoryPurpose;
 }
 
@@ -66,7 +67,7 @@ interface LentCache {
 }
 
 /** The capacity of a purpose, and the largest share of one account. */
-export interface PurposeCapacity {
+interface PurposeCapacity {
   all: Capacity;
   share?: Capacity;
   /** True if an operator has limited the bytes, which are then not exceeded with those of the cache. */
@@ -105,8 +106,8 @@ export function createMemoryLedger(
       if (available <= 0) return undefined;
       setLoan(all.bytes - own.all + available);
       const permit = attempt();
-      const left = cache.bytes - lentBytes();
-      if (permit) cache.evictTo(left);
+      const remaining = cache.bytes - lentBytes();
+      if (permit) cache.evictTo(remaining);
       return permit;
     }
     const name = `memory_${inSnakeCase(purpose)}`;

@@ -5,7 +5,7 @@ const LARGE_BYTES = 16 * KIB;
 
 /**
  * Frees the memory of a large buffer at once: the garbage collector counts only its object, not its
- * bytes, and would keep many for a while. Small buffers are left alone.
+ * bytes, and would keep many for a while. Small buffers are kept.
  */
 export function releaseBuffer(bytes: Uint8Array): void {
   const { buffer } = bytes;

@@ -14,7 +14,7 @@ export function threadCpuMs(): number {
 }
 
 /** Runs work and measures it. */
-export function timed<Answer>(work: () => Answer): TimedAnswer<Answer> {
+export function measureProcessorTime<Answer>(work: () => Answer): TimedAnswer<Answer> {
   const began = threadCpuMs();
   const answer = work();
   return { answer, cpuMs: threadCpuMs() - began };

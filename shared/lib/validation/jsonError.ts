@@ -1,4 +1,4 @@
-/** Where JSON is broken. Lines and columns count from 1, columns in UTF-16 units. */
+/** The place of an error in JSON. Lines and columns count from 1, columns in UTF-16 units. */
 interface JsonErrorPlace {
   line: number;
   column: number;

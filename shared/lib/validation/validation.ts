@@ -104,11 +104,11 @@ const READ: Readonly<Record<string, (text: string) => unknown>> = {
 };
 
 /**
- * Converts textual input (a query, the environment) to the numbers and booleans that a schema asks
+ * Converts textual input (a query, the environment) to the numbers and booleans that a schema requires
  * for. A number is decimal digits only, a boolean `true` or `false`; other text is unchanged and
  * fails validation. A single text is accepted for a list.
  */
-export function fromText(
+export function convertText(
   { properties }: TObject,
   texts: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {

@@ -75,9 +75,9 @@ const checked =
     checkFound: (found: Found) => Promise<void>,
   ) =>
   async (...args: Arguments): Promise<Found> => {
-    const found = await query(...args);
-    await checkFound(found);
-    return found;
+    const result = await query(...args);
+    await checkFound(result);
+    return result;
   };
 
 /**
@@ -105,7 +105,7 @@ export function withCheckedTexts<Queries extends Checked>(
     await check(WEBHOOK, rows);
   }
 
-  /** Without those that the log gives to another account, which are named: the others go on. */
+  /** Without those that the log gives to another account, which are named: the others continue. */
   async function ownWebhooks(rows: readonly WebhookRow[]): Promise<WebhookRow[]> {
     const own: WebhookRow[] = [];
     for (const [index, row] of rows.entries())

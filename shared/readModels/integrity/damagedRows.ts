@@ -48,7 +48,7 @@ export function createDamagedRows(onFound: (row: DamagedRow) => void): DamagedRo
   };
 }
 
-/** What an operator does about damaged rows. */
+/** Advice for operators about damaged rows. */
 export const REBUILD_ADVICE =
   'Check the log (npm run cli -- projections verify) and the accounts that can write to the database of the read models, then rebuild them: npm run cli -- projections rebuild';
 

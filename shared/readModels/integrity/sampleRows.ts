@@ -72,7 +72,7 @@ interface Sampling {
   onReplaced: () => void;
 }
 
-export interface RowSampler {
+interface RowSampler {
   /** Notices that the read models were replaced. To be called often. Throws `store_unavailable`. */
   follow(): Promise<void>;
   /**

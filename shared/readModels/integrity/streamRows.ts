@@ -61,7 +61,7 @@ export function dropFinalRows({ rows }: StreamRows, except: string): void {
 interface StreamPart {
   /** The last revision; the end of the stream by default. */
   upTo?: number;
-  /** Where an earlier read has stopped; changed by this one. */
+  /** The end of an earlier read; changed by this one. */
   state?: StreamRows;
   /** Stops after the page that reaches this size; unlimited by default. */
   maxBytes?: number;

@@ -1,4 +1,4 @@
-/** Where a verification of rows stopped, as its copy of the read models keeps it. */
+/** The end of an interrupted verification of rows, stored in its copy of the read models. */
 import type { Position } from '../../ports/eventStore.ts';
 import { Type } from '../../domain/jsonSchema.ts';
 import { lazyValidator } from '../../lib/validation/validation.ts';

@@ -78,7 +78,7 @@ export interface LogReading {
  * Verifies the log from `after` or from an earlier event on, until the signal aborts. Throws
  * `log_changed` if the events of the copy may not be those of the log.
  */
-export type VerifyLog = (reading: LogReading) => Promise<'fits' | 'misfit' | 'not_compared'>;
+type VerifyLog = (reading: LogReading) => Promise<'fits' | 'misfit' | 'not_compared'>;
 
 export interface Verification {
   log: Pick<EventLog, 'subscribe' | 'firstEvent' | 'readStream'>;
@@ -95,7 +95,7 @@ export interface Verification {
 /** The result; `complete` is false when the signal has interrupted it. */
 export type VerificationResult = Pick<VerificationState, 'rows' | 'differing' | 'named'> & {
   complete: boolean;
-  /** Where the copy of an interrupted verification was continued. */
+  /** The point at which the copy of an interrupted verification was continued. */
   continued: { after: Position; rows: number } | undefined;
   /** Why the copy of an interrupted verification was not continued. */
   anew: string | undefined;
@@ -249,8 +249,8 @@ async function comparePage(
     boundary === undefined || compareKeys(keyOf(table, row), boundary) <= 0;
   const compared = found.filter(within);
   differences.push(...differencesOf(table, expected.rows.filter(within), compared));
-  const known = new Set(differences.map(({ key }) => key));
-  differences.push(...misfits.filter(({ key }) => !known.has(key)));
+  const knownKeys = new Set(differences.map(({ key }) => key));
+  differences.push(...misfits.filter(({ key }) => !knownKeys.has(key)));
   return {
     ...state,
     table: boundary ? table : TABLES_IN_ORDER[TABLES_IN_ORDER.indexOf(table) + 1],
@@ -302,7 +302,7 @@ async function fillCopy(
 
 /**
  * Compares all rows of the read models with a copy that it makes from the log, page by page, each as of
- * one event: the projector goes on meanwhile. Up to the read models' position at its start the copy gets
+ * one event: the projector continues meanwhile. Up to the read models' position at its start the copy gets
  * only events that were verified. Compares no row if the log does not fit. An interrupted verification
  * continues where it stopped; the caller deletes the copy of a complete one. Errors: `store_unavailable`,
  * and those of a subscription.

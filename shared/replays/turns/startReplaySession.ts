@@ -9,7 +9,7 @@ import { LIMITS } from '../../limits.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { Actor } from '../../commandHandling/context.ts';
 import { handle, type HandleContext } from '../../commandHandling/handle.ts';
-import { sessionOfAgentNotFound } from '../../runs/queueing/loadSessionForRun.ts';
+import { sessionOfAgentNotFoundError } from '../../runs/queueing/loadSessionForRun.ts';
 import { newStreamTarget } from '../../commandHandling/targetStream.ts';
 
 /** The data of a recorded session's first event. */
@@ -21,7 +21,7 @@ export async function readSessionStart(
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [first] = await readPage(source, sessionStream(sessionId), beginning);
   const isOwn = first?.recorded.metadata.account_id === accountId;
-  if (!isOwn || first.event.type !== 'session.started.v1') throw sessionOfAgentNotFound();
+  if (!isOwn || first.event.type !== 'session.started.v1') throw sessionOfAgentNotFoundError();
   return first.event.data;
 }
 

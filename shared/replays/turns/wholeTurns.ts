@@ -54,8 +54,8 @@ export async function* readWholeTurns(
 ): AsyncGenerator<WholeTurn> {
   let open: WholeTurn | undefined;
   let compactions: WholeTurn['compactions'] = [];
-  for await (const { recorded, event: known } of eventsOf(source, sessionId, stretch)) {
-    const event = known as SessionEvent;
+  for await (const { recorded, event: domainEvent } of eventsOf(source, sessionId, stretch)) {
+    const event = domainEvent as SessionEvent;
     const { revision } = recorded;
     const { recorded_at, hash } = recorded.metadata;
     if (event.type === 'session.erased.v1') throw sessionErasedError();

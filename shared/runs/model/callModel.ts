@@ -39,7 +39,7 @@ export interface FallbackCall {
 }
 
 /** An answer, the request that was sent for it, and the fallback model that answered, if any. */
-export interface Completion extends FormedRequest {
+interface Completion extends FormedRequest {
   answer: ChatAnswer;
   fallback: FallbackModel | undefined;
 }

@@ -202,8 +202,8 @@ async function recordAll(
   calls: readonly ToolCallRecord[],
   recordFirst: (calls: readonly ToolCallRecord[]) => Promise<readonly unknown[]>,
 ): Promise<void> {
-  let left = calls;
-  while (left.length > 0) left = left.slice((await recordFirst(left)).length);
+  let remaining = calls;
+  while (remaining.length > 0) remaining = remaining.slice((await recordFirst(remaining)).length);
 }
 
 type CallPlace = Pick<Round, 'run' | 'round'>;

@@ -42,10 +42,10 @@ export type CompactionContext = ModelContext &
   RunSlice<'limits' | 'logger', 'failedCompactions'>;
 
 /** A session before its next turn starts. */
-export interface CompactionInput {
+interface CompactionInput {
   settings: ChatSettings;
   loaded: SessionForRun;
-  /** What earlier turns in the prompt may take. */
+  /** The budget for earlier turns in the prompt. */
   available: HistoryBudget;
   signal: AbortSignal;
 }
@@ -124,7 +124,7 @@ export async function compactIfNearlyFull(
 }
 
 /** Summarizes these turns. Returns true if the session must be loaded again. */
-export async function compact(
+async function compact(
   context: CompactionContext,
   request: RunRequest,
   before: CompactionInput,

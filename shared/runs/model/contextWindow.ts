@@ -174,7 +174,7 @@ export async function fitsContext(
  * Tokens left for earlier turns beside the instruction, the tools and the input. Throws
  * `invalid_request` if these alone exceed the model's context, and errors of the token counter.
  */
-export async function historyBudget(
+async function historyBudget(
   { counter }: TokenBudget,
   model: ModelInfo,
   settings: ChatSettings,

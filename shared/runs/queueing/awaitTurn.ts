@@ -24,7 +24,7 @@ interface AwaitTurnOptions<Response> {
 type WatchContext = Pick<RunState, 'turnWatch' | 'turnWaits'>;
 
 /** Resolves when the turn may have ended or the wait is over. */
-function untilTurnMayHaveEnded(
+function waitUntilTurnMayHaveEnded(
   { turnWatch }: WatchContext,
   turn: RunningTurn,
   { waitMs, signal }: Pick<AwaitTurnOptions<unknown>, 'waitMs' | 'signal'>,
@@ -52,17 +52,13 @@ export async function awaitTurn<Response>(
   const until = performance.now() + waitMs;
   let state = await respond(waitMs > 0);
   if ('response' in state) return state.response;
-  const permit = context.turnWaits.acquire({ account_id, bytes: 0 });
-  try {
-    while ('running' in state) {
-      const remainingMs = Math.max(0, until - performance.now());
-      await untilTurnMayHaveEnded(context, state.running, { waitMs: remainingMs, signal });
-      state = await respond(performance.now() < until && !signal.aborted);
-      const delayMs = Math.min(REREAD_DELAY_MS, until - performance.now());
-      if ('running' in state && delayMs > 0) await sleepUntilAborted(delayMs, { signal });
-    }
-    return state.response;
-  } finally {
-    permit.release();
+  using _permit = context.turnWaits.acquire({ account_id });
+  while ('running' in state) {
+    const remainingMs = Math.max(0, until - performance.now());
+    await waitUntilTurnMayHaveEnded(context, state.running, { waitMs: remainingMs, signal });
+    state = await respond(performance.now() < until && !signal.aborted);
+    const delayMs = Math.min(REREAD_DELAY_MS, until - performance.now());
+    if ('running' in state && delayMs > 0) await sleepUntilAborted(delayMs, { signal });
   }
+  return state.response;
 }

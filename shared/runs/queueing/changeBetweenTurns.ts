@@ -15,7 +15,7 @@ import { handleLoaded, type HandleResult } from '../../commandHandling/handle.ts
 import { interruptIfOrphaned, type RecoveryContext } from '../recovery/interruptTurn.ts';
 import type { RunSlice } from '../context.ts';
 import type { RunWaitLimits } from './loadSessionForRun.ts';
-import { sessionBusy } from './sessionQueue.ts';
+import { sessionBusyError } from './sessionQueue.ts';
 import type { SessionCommand } from '../../sessions/decider.ts';
 import {
   findMissingEvents,
@@ -64,7 +64,7 @@ function change(
       throw unauthorizedError();
     return { author: authorOf(actor), command: await commandFor(session) };
   };
-  const limit = { ...bounds, limitError: sessionBusy };
+  const limit = { ...bounds, limitError: sessionBusyError };
   return readUntilComplete(
     context,
     target.stream,
@@ -98,7 +98,7 @@ async function changeWhenIdle(
     const { appended } = await interruptIfOrphaned(context, request, bounds);
     if (appended) continue;
     const pauseMs = pauses.next();
-    if (performance.now() + pauseMs > bounds.until) throw sessionBusy();
+    if (performance.now() + pauseMs > bounds.until) throw sessionBusyError();
     await sleep(pauseMs, bounds.signal);
   }
 }

@@ -50,7 +50,7 @@ export interface RequestedSession extends Pick<
   agent: Pick<RunRequest['agent'], 'agent_id'>;
 }
 
-export const sessionOfAgentNotFound = (): TurnlogError =>
+export const sessionOfAgentNotFoundError = (): TurnlogError =>
   new TurnlogError('session_not_found', 'There is no such session of this agent.');
 
 /**
@@ -65,7 +65,7 @@ export async function isVisible(
   return row?.account_id === actor.account_id && row.agent_id === agent.agent_id;
 }
 
-/** Runs go on while the read models are out of reach. */
+/** Runs continue while the read models are unavailable. */
 const ROW_WAIT_MS = 500;
 
 /**
@@ -121,8 +121,8 @@ export async function loadSessionForRun(
               if (bytesOfTurns(shown) > limits.bytes) throw promptTooLargeError(limits.bytes);
               return shown;
             }
-            const left = { ...limits, tokens: (await tokensAfter(summary)) ?? tokens };
-            return newestTurnsThatFit(budget, left, request, turns);
+            const remaining = { ...limits, tokens: (await tokensAfter(summary)) ?? tokens };
+            return newestTurnsThatFit(budget, remaining, request, turns);
           },
         ),
       bounds,
@@ -135,11 +135,11 @@ export async function loadSessionForRun(
   const findFlaw = (session: LoadedSession): StreamFlaw | undefined =>
     findMissingEvents(session, visible);
   if (findFlaw(loaded)) {
-    if (!(await isVisible(context, request))) throw sessionOfAgentNotFound();
+    if (!(await isVisible(context, request))) throw sessionOfAgentNotFoundError();
     const reading = { read: load, findFlaw };
     loaded = await readUntilComplete(context, sessionStream(session_id), reading, bounds);
   }
-  if (loaded.account_id !== request.actor.account_id) throw sessionOfAgentNotFound();
+  if (loaded.account_id !== request.actor.account_id) throw sessionOfAgentNotFoundError();
   const { summary } = loaded;
   const fits = replayed ? replayed.summary : (await tokensAfter(summary)) !== undefined;
   return { ...loaded, summaryInPrompt: fits ? summary : undefined };
@@ -163,7 +163,7 @@ export async function toClientSessionError(
   );
   return request.new_session || (await isVisible(context, request))
     ? damaged
-    : sessionOfAgentNotFound();
+    : sessionOfAgentNotFoundError();
 }
 
 /** How much of the session the prompt shows. */

@@ -14,7 +14,7 @@ export interface SessionQueue {
 /** The waiting runs of one session, oldest first. */
 type Waiters = Set<() => void>;
 
-export const sessionBusy = (): TurnlogError =>
+export const sessionBusyError = (): TurnlogError =>
   new TurnlogError(
     'session_busy',
     'Another run of this session is still going on. Try again when it has ended.',
@@ -42,12 +42,12 @@ export function createSessionQueue(): SessionQueue {
       const queue = queues.get(sessionId);
       if (!queue) queues.set(sessionId, new Set());
       else {
-        if (queue.size >= LIMITS.run.waitingOfSession) throw sessionBusy();
+        if (queue.size >= LIMITS.run.waitingOfSession) throw sessionBusyError();
         const join = (admit: () => void): (() => void) => {
           queue.add(admit);
           return () => queue.delete(admit);
         };
-        await acquireWithTimeout(join, { waitMs, signal, timeoutError: sessionBusy });
+        await acquireWithTimeout(join, { waitMs, signal, timeoutError: sessionBusyError });
       }
       return () => release(sessionId);
     },

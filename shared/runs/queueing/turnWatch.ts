@@ -162,13 +162,13 @@ const STOP_MS = 2_000;
 /** Longest wait of a stopped run for the end that another process records. */
 const REMOTE_END_MS = 5_000;
 
-/** What was appended to end a turn; nothing if it had ended, or its start was not found. */
+/** The result of ending a turn; nothing is appended if it had ended, or its start was not found. */
 export interface TurnEnding {
   appended: unknown;
 }
 
 /** How a turn is ended from outside. */
-export interface EndTurnOptions<Ended extends TurnEnding> {
+interface EndTurnOptions<Ended extends TurnEnding> {
   /** The other process that may run the turn; undefined if there is none. */
   findOwner: () => Promise<string | undefined>;
   recordEnd: () => Promise<Ended>;
@@ -219,7 +219,7 @@ export interface TurnWatch {
   whenIdle(): Promise<void>;
 }
 
-export interface TurnWatchOptions {
+interface TurnWatchOptions {
   store: Pick<EventStore, 'readStream'>;
   /** Undefined if no other process can write to the log. */
   signals: TurnSignals | undefined;
@@ -336,7 +336,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     );
 
   /** Resolves when the turn has ended in the log, or without an end after some seconds. */
-  async function untilEndRecorded({
+  async function waitUntilEndRecorded({
     session_id,
     turn,
     revision,
@@ -365,7 +365,7 @@ export function createTurnWatch(options: TurnWatchOptions): TurnWatch {
     },
     async onStopRequested(turn) {
       const run = findRun(turn);
-      await run?.onStop?.(untilEndRecorded(run));
+      await run?.onStop?.(waitUntilEndRecorded(run));
     },
   });
 

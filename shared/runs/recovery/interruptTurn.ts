@@ -19,7 +19,7 @@ import {
   type LoadedSession,
 } from '../../sessions/history/loadSession.ts';
 import type { Instance } from '../context.ts';
-import { sessionBusy } from '../queueing/sessionQueue.ts';
+import { sessionBusyError } from '../queueing/sessionQueue.ts';
 
 /** Time after the deadline, because the owner may still be writing the end. */
 const DEADLINE_GRACE_MS = 15_000;
@@ -72,7 +72,7 @@ export const interruptIfOrphaned = (
     context,
     { ...openTurnTarget(session_id), preloaded: loaded },
     (session) => interruptOrphanCommand(context, session),
-    { ...bounds, limitError: sessionBusy },
+    { ...bounds, limitError: sessionBusyError },
   );
 
 /** Does the same for a session in the read models, so its stream must exist. */

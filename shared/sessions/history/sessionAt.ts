@@ -5,9 +5,9 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
-import { sessionNotFound, type NumberedPage } from '../queries.ts';
+import { sessionNotFoundError, type NumberedPage } from '../queries.ts';
 import { readTranscript, type Transcript } from './transcript.ts';
-import { readTurn, turnNotFound, type TurnLookup, type TurnSource } from '../turns/turn.ts';
+import { readTurn, turnNotFoundError, type TurnLookup, type TurnSource } from '../turns/turn.ts';
 
 /**
  * The revision of the last event of a turn that an account's session recorded; undefined if the
@@ -20,7 +20,7 @@ export async function findTurnEndRevision(
 ): Promise<number | undefined> {
   const page = { after: turn - 1, limit: 1, bytes: LIMITS.http.pageBytes };
   const transcript = await source.readModels.findTranscript(account_id, session_id, page);
-  if (!transcript) throw sessionNotFound();
+  if (!transcript) throw sessionNotFoundError();
   const { session, turns } = transcript;
   if (session.status === 'erased') throw sessionErasedError();
   const stream = sessionStream(session_id);
@@ -51,7 +51,7 @@ export interface RecordedTurnEnd {
 /** The recorded end of a turn. Errors: those of readTurn, and `turn_not_found` for an open turn. */
 async function readTurnEnd(source: TurnSource, lookup: TurnLookup): Promise<RecordedTurnEnd> {
   const { session_id, turn, revision, status } = await readTurn(source, lookup);
-  if (status === 'running') throw turnNotFound('The turn has not ended yet.');
+  if (status === 'running') throw turnNotFoundError('The turn has not ended yet.');
   const stream = sessionStream(session_id);
   const [end] = await readUntilComplete<DecodedEvent[]>(source, stream, {
     read: () => readPage(source, stream, { direction: 'forwards', from: revision, limit: 1 }),

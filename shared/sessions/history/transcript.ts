@@ -11,7 +11,7 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import { LIMITS } from '../../limits.ts';
 import type { PageOf, ReadModels, TranscriptRows } from '../../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../../readModels/tables.ts';
-import { sessionNotFound, type NumberedPage } from '../queries.ts';
+import { sessionNotFoundError, type NumberedPage } from '../queries.ts';
 import { createTextOpener } from '../../eventlog/encryption/closedText.ts';
 import type { ReadingKeys } from '../../eventlog/encryption/keyring.ts';
 import { jsonLength } from '../../lib/validation/jsonComplexity.ts';
@@ -208,7 +208,7 @@ export async function readTranscript(
   page: NumberedPage,
 ): Promise<Transcript> {
   const transcript = await source.readModels.findTranscript(accountId, sessionId, page);
-  if (!transcript) throw sessionNotFound();
+  if (!transcript) throw sessionNotFoundError();
   const { session, turns } = transcript;
   if (session.status === 'erased') throw sessionErasedError();
   // A fork's own turns are read after its shared turns, so that both are never in memory at once.

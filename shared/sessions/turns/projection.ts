@@ -6,14 +6,14 @@ import type {
 } from '../events.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { streamId } from '../../eventlog/streams.ts';
-import { absent, present, type RowChange } from '../../projections/change.ts';
+import { requireAbsent, requirePresent, type RowChange } from '../../projections/change.ts';
 import type { RowsOf } from '../../readModels/table.ts';
 import type { SESSION_TABLES } from '../tables.ts';
 
 type Rows = RowsOf<typeof SESSION_TABLES>;
 type TurnRow = Rows['turns'];
 
-/** What the row of a turn needs of a recorded event beside its data. */
+/** The members of a recorded event, beside its data, that the row of a turn needs. */
 export type RecordedPlace = Pick<RecordedEvent, 'stream' | 'revision' | 'position' | 'metadata'>;
 
 /** An event of a turn. */
@@ -82,7 +82,7 @@ export function applyTurnEvent(
   const { recorded_at: at, key_id } = recorded.metadata;
   const { turn } = event.data;
   if (event.type === 'session.turn_started.v1') {
-    absent(found, 'turn');
+    requireAbsent(found, 'turn');
     const { input, agent_revision, model, settings, context, owner, deadline } = event.data;
     return {
       session_id,
@@ -109,7 +109,7 @@ export function applyTurnEvent(
       revision,
     };
   }
-  const row = present(found, 'turn');
+  const row = requirePresent(found, 'turn');
   if (row.status !== 'running') throw new Error(`turn ${turn} has ended already`);
   return {
     ...row,

@@ -100,8 +100,8 @@ const checkedCalls = new WeakMap<ToolCallRequest, boolean>();
 
 /** True if the arguments of a call are an object; parsed once for the same call. */
 export function hasObjectArguments(call: ToolCallRequest): boolean {
-  const known = checkedCalls.get(call);
-  if (known !== undefined) return known;
+  const checked = checkedCalls.get(call);
+  if (checked !== undefined) return checked;
   const isObject = isJsonObject(call.function.arguments);
   checkedCalls.set(call, isObject);
   return isObject;

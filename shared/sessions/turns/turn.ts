@@ -9,7 +9,7 @@ import { LIMITS } from '../../limits.ts';
 import { totalBytesOf } from '../../ports/eventStore.ts';
 import { applyTurnEvent, type RecordedPlace, type TurnEvent } from './projection.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
-import { sessionNotFound, type SessionSource } from '../queries.ts';
+import { sessionNotFoundError, type SessionSource } from '../queries.ts';
 import { encryptedTextsOf, readTranscript, type TranscriptSource } from '../history/transcript.ts';
 import { asOriginErased, findRecordingSession } from '../history/origins.ts';
 
@@ -25,7 +25,7 @@ export interface TurnLookup {
 const FIRST_PAGE = 12;
 const LATER_PAGE = 64;
 
-export const turnNotFound = (message = 'The session has no such turn.'): TurnlogError =>
+export const turnNotFoundError = (message = 'The session has no such turn.'): TurnlogError =>
   new TurnlogError('turn_not_found', message);
 
 /**
@@ -41,7 +41,7 @@ export async function requireSessionOwner(
   const findRow = () => readModels.findSession(sessionId);
   const isOwn =
     isIdOf('session', sessionId) && (await isOwnStream({ store }, accountId, stream, findRow));
-  if (!isOwn) throw sessionNotFound();
+  if (!isOwn) throw sessionNotFoundError();
 }
 
 /**
@@ -60,9 +60,9 @@ const holdingTexts = (
 ): TurnSource['readModels'] => ({
   findSession,
   async findTranscript(...args) {
-    const found = await findTranscript(...args);
-    if (found) hold(found.turns.rows.reduce((sum, row) => sum + storedBytes(row), 0));
-    return found;
+    const transcript = await findTranscript(...args);
+    if (transcript) hold(transcript.turns.rows.reduce((sum, row) => sum + storedBytes(row), 0));
+    return transcript;
   },
 });
 
@@ -88,7 +88,7 @@ async function findVisibleTurn(
 const turnNumberIn = ({ event }: DecodedEvent): number | undefined =>
   (event.data as { turn?: number }).turn;
 
-/** What the row of a turn needs of an event: not its stored form, which is as large as its texts. */
+/** An event without its stored form, which is as large as its texts. */
 interface PlacedEvent {
   place: RecordedPlace;
   event: TurnEvent;
@@ -136,7 +136,7 @@ async function findTurn(source: TurnSource, lookup: TurnLookup, hold: HoldBytes)
     hold(heldBytes + totalBytesOf(page.map(({ stored }) => stored)));
     const last = page.at(-1);
     if (from === undefined && last) {
-      if (last.recorded.metadata.account_id !== account_id) throw sessionNotFound();
+      if (last.recorded.metadata.account_id !== account_id) throw sessionNotFoundError();
       if (last.event.type === 'session.erased.v1') throw sessionErasedError();
     }
     const ofTurn = page.filter((event) => turnNumberIn(event) === turn);
@@ -158,8 +158,8 @@ async function findTurn(source: TurnSource, lookup: TurnLookup, hold: HoldBytes)
     const newest = page.findLast((event) => turnNumberIn(event) !== undefined);
     const isAhead = from === undefined && (newest ? turnNumberIn(newest)! : 0) < turn;
     if (visibleTurn && (isAhead || visibleTurn.status !== 'running')) return visibleTurn;
-    if (!last && from === undefined) throw sessionNotFound();
-    if (isAhead || first === 0) throw turnNotFound();
+    if (!last && from === undefined) throw sessionNotFoundError();
+    if (isAhead || first === 0) throw turnNotFoundError();
     from = first - 1;
   }
 }

@@ -10,7 +10,7 @@ import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { streamId, sessionStream } from '../../eventlog/streams.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { bytesOf, totalBytesOf } from '../../ports/eventStore.ts';
-import { turnNotFound } from './turn.ts';
+import { turnNotFoundError } from './turn.ts';
 import { createBackwardTurns } from '../history/backwardTurns.ts';
 import { sessionEvents } from '../history/loadSession.ts';
 import type { Turn } from './prompt.ts';
@@ -68,7 +68,7 @@ interface LocatedEvent extends SummaryLocation {
   event: SessionEvent;
 }
 
-/** What the requests of a turn are rebuilt from. */
+/** The source of a turn's rebuilt requests. */
 interface TurnHistory {
   /** The completed turns before the turn, oldest first, back to the oldest one in its requests. */
   turns: readonly Turn[];
@@ -198,7 +198,7 @@ export async function readTurnHistory(
     const oldest = recorded ? oldestTurnOf(recorded) : turn;
     if (events.some((event) => isBefore(event, oldest))) break;
   }
-  if (!recorded) throw turnNotFound();
+  if (!recorded) throw turnNotFoundError();
   const events = ownEvents.all();
   const summaryOf = await findSummaries(source, session_id, { events, recorded });
   return { turns, recorded, bytes, summaryOf };

@@ -29,7 +29,7 @@ export interface KeptCheckpoints {
   read(signal: AbortSignal): Promise<KeptCheckpoint[] | { trouble: string }>;
 }
 
-/** What others know of the log. */
+/** Witnesses and checkpoints outside the log. */
 export interface Outside {
   witnesses: readonly Witness[];
   /** The cosignatures that a checkpoint needs. */
@@ -38,9 +38,9 @@ export interface Outside {
 }
 
 export interface Comparison {
-  /** What the tree fits, with the size that each knows. */
+  /** The witnesses and checkpoints that the tree fits, with the size that each knows. */
   compared: { name: string; size: number }[];
-  /** What could not be asked or read; `trouble` is the rest of a sentence that begins with the name. */
+  /** Those that could not be read; `trouble` is the rest of a sentence that begins with the name. */
   troubles: { name: string; trouble: string }[];
   /** Why the tree may not be continued, in a sentence with what to do; undefined if it may. */
   refusal: string | undefined;
@@ -213,9 +213,9 @@ async function readKept(
 /** An empty log fits no checkpoint: each was signed over a log with events. */
 function refusalOfEmptyLog(kept: readonly KeptCheckpoint[]): string | undefined {
   for (const { name, note } of kept) {
-    const found = parseKept(note);
-    if ('origin' in found)
-      return `The event log is empty, and ${name} has a checkpoint of ${found.size} entries of ${found.origin}. Put the right log back, or take the checkpoint away.`;
+    const checkpoint = parseKept(note);
+    if ('origin' in checkpoint)
+      return `The event log is empty, and ${name} has a checkpoint of ${checkpoint.size} entries of ${checkpoint.origin}. Put the right log back, or take the checkpoint away.`;
   }
   return undefined;
 }
@@ -270,7 +270,12 @@ export async function compareTree(
   }
   const own: OwnTree = { trees, stored, origin, reader, note, size };
   const [ofKept, ofWitnesses] = await Promise.all([
-    Promise.all(kept.map(async (one) => ({ name: one.name, found: await compareKept(own, one) }))),
+    Promise.all(
+      kept.map(async (keptCheckpoint) => ({
+        name: keptCheckpoint.name,
+        found: await compareKept(own, keptCheckpoint),
+      })),
+    ),
     Promise.all(
       witnesses.map(async (witness) => ({
         name: witness.key.name,
@@ -283,12 +288,12 @@ export async function compareTree(
     outside,
     ofWitnesses.map(({ found }) => found),
   );
-  for (const one of [...ofKept, ...ofWitnesses]) {
-    const { name, found } = one;
+  for (const comparison of [...ofKept, ...ofWitnesses]) {
+    const { name, found } = comparison;
     if (found === 'not_of_this_tree') continue;
     if ('size' in found) result.compared.push({ name, size: found.size });
     else if ('trouble' in found) result.troubles.push({ name, trouble: found.trouble });
-    else if (mayBeWrong && ofWitnesses.includes(one))
+    else if (mayBeWrong && ofWitnesses.includes(comparison))
       result.outvoted.push(found.refusal.replace(` ${CHANGED_LOG_ADVICE}`, ''));
     else result.refusal ??= found.refusal;
   }

@@ -18,7 +18,7 @@ export interface SignedCheckpoint {
  * cosigned last, when that is larger; `contradicts` is true when the checkpoint does not extend that
  * one, or this can't be shown.
  */
-export type CosignatureResult =
+type CosignatureResult =
   { line: string } | { trouble: string; ahead?: number; contradicts?: true };
 
 interface CosignatureRequest {

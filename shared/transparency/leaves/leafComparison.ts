@@ -36,7 +36,7 @@ export interface LeafComparison {
    * The flaw of the first of consecutive events of a stream that does not fit its hash or its leaf,
    * or whose leaf is in a file that is missing or damaged. Undefined when all fit, as far as the tree
    * covers them. Throws `store_unavailable` while the tree has lost its state or where its bundles
-   * begin, and where it can't be read. A store that is away is passed over unless `mustCompare`.
+   * begin, and where it can't be read. An unavailable store is passed over unless `mustCompare`.
    */
   findFlaw(
     events: readonly StoredEvent[],
@@ -56,7 +56,7 @@ export interface LeafComparison {
     end: { known: number; newest: number },
   ): Promise<StreamFlaw | undefined>;
   /**
-   * What the tree has lost, or that its store is away, in sentences, until the comparison that failed
+   * Describes the losses of the tree, or that its store is unavailable, until the comparison that failed
    * succeeds: each call tries it again, and does not wait for it.
    */
   trouble(): string | undefined;
@@ -95,7 +95,7 @@ const NOT_SIGNED =
   'is not the one that was recorded: its leaf in the transparency log does not lead to what was signed';
 const FITS = 'fits';
 
-/** What the first of consecutive events claims to follow. */
+/** The predecessor that the first of consecutive events names. */
 const linkBefore = ({ revision, metadata }: StoredEvent): Link | undefined =>
   revision === 0
     ? undefined
@@ -228,8 +228,8 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   async function endOfTree(): Promise<boolean> {
     await refresh();
     const last = signed?.last;
-    const found = last && (await log.eventAt(last.position));
-    if (last && found?.id !== last.event_id) throw otherEnd(last, found);
+    const stored = last && (await log.eventAt(last.position));
+    if (last && stored?.id !== last.event_id) throw otherEnd(last, stored);
     return last !== undefined;
   }
 
@@ -253,7 +253,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   /**
    * Throws `store_unavailable` where the tree has lost what a comparison needs, or it can't be read:
    * otherwise events could be rewritten once a file is deleted or made unreadable. `again` fails for
-   * as long. A store that is away is passed over unless `mustCompare`.
+   * as long. An unavailable store is passed over unless `mustCompare`.
    */
   function passOver(error: unknown, again: () => Promise<unknown>, mustCompare = false): void {
     const { message } = error as Error;

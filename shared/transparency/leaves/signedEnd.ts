@@ -34,7 +34,7 @@ export interface SignedEnd {
 export type ComparedLog = Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream' | 'subscribe'>;
 
 /**
- * The error for a log that does not go on behind the end of the tree: it is another log or an older copy, or
+ * The error for a log that does not continue after the end of the tree: it is another log or an older copy, or
  * the event at the end was moved there.
  */
 export function otherEnd(
@@ -57,7 +57,7 @@ function hashInEntry(entry: Uint8Array | undefined): string | undefined {
 const lostState = (reason: string): Error =>
   proofInvalidError(`${reason} Put its files back from a backup.`);
 
-/** Where events are counted: after a position, from a leaf on. */
+/** The start of counting events: a position, and the leaf of the event after it. */
 interface Start {
   from: number;
   after: Position | undefined;
@@ -74,7 +74,7 @@ async function readAfter(
   after: Position | undefined,
   { count, until = '' }: { count: number; until: string | undefined },
 ): Promise<Place[]> {
-  const found: Place[] = [];
+  const places: Place[] = [];
   const late = new AbortController();
   const timer = setTimeout(() => late.abort(), BATCH_MS).unref();
   const { signal } = late;
@@ -83,9 +83,9 @@ async function readAfter(
     for await (const { events, caughtUp } of log.subscribe({ after, batchSize, signal })) {
       timer.refresh();
       for (const event of events)
-        found.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
-      const isThere = found.length >= count && found.at(-1)!.position >= until;
-      if (caughtUp || isThere || found.length >= MAX_EVENTS) return found;
+        places.push({ position: event.position, event_id: event.id, hash: recordedHash(event) });
+      const isThere = places.length >= count && places.at(-1)!.position >= until;
+      if (caughtUp || isThere || places.length >= MAX_EVENTS) return places;
     }
   } finally {
     clearTimeout(timer);
@@ -160,8 +160,8 @@ export function createEndFinder(
       else if (hash !== '') leaves.set(hash, index);
     }
     return async (hash) => {
-      const found = leaves.get(hash);
-      if (found !== undefined) return found;
+      const leaf = leaves.get(hash);
+      if (leaf !== undefined) return leaf;
       for (const index of withoutEntry) if (await isSigned(head, index, hash)) return index;
       return -1;
     };

@@ -38,8 +38,8 @@ export function createSignedLeaves(): LeadsToHead {
     const tile = Math.floor(index / TILE_WIDTH);
     // Trees with one id have the same leaves, and so the same tiles of a width.
     const id = `${treeId}/${tile}/${widthAt(0, tile, size)}`;
-    const known = shown.get(id);
-    if (known) return known;
+    const cached = shown.get(id);
+    if (cached) return cached;
     const once = remembering(tiles);
     const hashes = await readHashes(once, { level: 0, index: tile, size });
     const proof = await inclusionProof(once, index, size);

@@ -14,7 +14,7 @@ import { createStreamChecker, type SeenStream } from './sessionChain.ts';
 import type { ShownEvent } from './shownTexts.ts';
 
 /** The input of a bundle. */
-export interface BundleSource {
+interface BundleSource {
   session_id: string;
   /** The last event of the bundle. */
   head: { revision: number; hash: string };

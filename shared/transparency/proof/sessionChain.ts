@@ -6,7 +6,7 @@ import { committedHash, mapTexts, type ShownEvent } from './shownTexts.ts';
 const LISTED = 100;
 
 /** An undisclosed text of an event. */
-export interface HiddenText {
+interface HiddenText {
   revision: number;
   field: string;
   why: 'redacted' | 'erased';

@@ -1,5 +1,5 @@
 import { createPause } from '../../lib/concurrency/yieldToEventLoop.ts';
-import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
+import { isTurnlogError, type TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import type { RecordedEvent } from '../../eventlog/event.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
@@ -20,6 +20,7 @@ import {
   readCommitments,
   type NumberedPage,
   type SessionSource,
+  sessionNotFoundError,
 } from '../../sessions/queries.ts';
 
 /** The last event of a stream with the proof that it is in the log. */
@@ -37,7 +38,7 @@ export async function headOfSession(
     direction: 'backwards',
     limit: 1,
   });
-  if (!head) throw new TurnlogError('session_not_found', 'There is no such session.');
+  if (!head) throw sessionNotFoundError();
   return head;
 }
 

@@ -207,9 +207,9 @@ function createLineChecker(stream: string, checkpoint: CheckpointText) {
     leaf: () => leaf,
     check(line: unknown): void {
       const revision = seen.events;
-      const found = fault(line);
-      if (found !== undefined)
-        throw proofInvalidError(`The event at revision ${revision} does not fit: ${found}.`);
+      const lineFault = fault(line);
+      if (lineFault !== undefined)
+        throw proofInvalidError(`The event at revision ${revision} does not fit: ${lineFault}.`);
     },
   };
 }

@@ -11,7 +11,7 @@ import { proveEvent } from '../proof/proveEvent.ts';
 import { provenOf } from '../proof/sessionProof.ts';
 import { createReceipt, type ErasureReceipt, type ShownErasure } from './receipt.ts';
 
-export interface ReceiptSource extends StreamSource {
+interface ReceiptSource extends StreamSource {
   tiles: TileReader;
 }
 

@@ -45,7 +45,7 @@ const isReceipt = lazyValidator(
   ),
 );
 
-/** What a verified receipt says. */
+/** The content of a verified receipt. */
 export interface VerifiedReceipt extends Cosigners {
   subject: ErasureReceipt['subject'];
   events: number;

@@ -9,7 +9,7 @@ const HEADER = 'c2sp.org/tlog-proof@v1';
 /** The maximum number of levels: tree sizes are below 2⁶³. */
 const MAX_HASHES = 63;
 
-export interface ProofFile {
+interface ProofFile {
   /** Unauthenticated data of the application. */
   extra?: Buffer | undefined;
   /** 0-based index of the leaf. */

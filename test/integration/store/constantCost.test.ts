@@ -4,7 +4,7 @@ import { authorOf } from '../../../shared/commandHandling/prepareEvents.ts';
 import { handleLoaded } from '../../../shared/commandHandling/handle.ts';
 import { cancelReplay } from '../../../shared/replays/commands.ts';
 import { sessionTarget } from '../../../shared/sessions/history/loadSession.ts';
-import { changeWebhook, giveUpWebhook } from '../../../shared/webhooks/changeWebhook.ts';
+import { changeWebhook, disableFailingWebhook } from '../../../shared/webhooks/changeWebhook.ts';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import {
   agentCreated,
@@ -144,9 +144,9 @@ test('a webhook that was changed since it was tried is not given up', async () =
   await changeWebhook(context, ACTOR, TARGET, { url: 'https://example.com/other' });
   const tried = (revision: number) =>
     ({ webhook_id: WEBHOOK, account_id: ACTOR.account_id, revision }) as never;
-  await giveUpWebhook(context, tried(0), 'failing');
+  await disableFailingWebhook(context, tried(0), 'failing');
   expect(await lastRevision(stream)).toBe(1);
-  await giveUpWebhook(context, tried(1), 'failing');
+  await disableFailingWebhook(context, tried(1), 'failing');
   expect(await lastRevision(stream)).toBe(2);
 });
 

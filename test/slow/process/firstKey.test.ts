@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startService } from '../../../services/compose/service.ts';
-import { bootstrap } from '../../../services/process/startup/bootstrap.ts';
+import { issueBootstrapKey } from '../../../services/process/startup/bootstrap.ts';
 import type { RunningService } from '../../../services/process/start.ts';
 import { hashApiKey } from '../../../shared/accounts/apiKey.ts';
 import { openAccount } from '../../../shared/accounts/commands.ts';
@@ -94,7 +94,7 @@ test('replicas that begin at the same moment with the same key issue it once', a
       visibilityWaitMs: 1,
     } as unknown as CommandContext;
     const { signal } = new AbortController();
-    return Promise.all([1, 2, 3].map(() => bootstrap(context, TEST_KEY, signal)));
+    return Promise.all([1, 2, 3].map(() => issueBootstrapKey(context, TEST_KEY, signal)));
   });
   expect(issued.filter((key) => key !== undefined)).toEqual([TEST_KEY]);
   expect((await issuedKeys()).length).toBe(1);

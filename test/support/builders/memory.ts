@@ -1,5 +1,5 @@
 import type { FeedMemory } from '../../../shared/feed/pageMemory.ts';
-import type { Capacity } from '../../../shared/lib/concurrency/capacity.ts';
+import type { Capacity, Permit } from '../../../shared/lib/concurrency/capacity.ts';
 import {
   createMemoryLedger,
   type MemoryLedger,
@@ -10,9 +10,17 @@ import {
 export const memoryFor = (purpose: MemoryPurpose, bytes: number): MemoryLedger =>
   createMemoryLedger({ [purpose]: { all: { permits: Infinity, bytes } } });
 
+/** A permit of any size. */
+export const permitWith = (release: () => void): Permit => ({
+  resize: () => true,
+  countRejection: () => {},
+  release,
+  [Symbol.dispose]: release,
+});
+
 /** Memory without a limit, for followers of a feed. */
 export const unlimitedFeedMemory: FeedMemory = {
-  tryReserve: () => ({ resize: () => true, countRejection: () => {}, release: () => {} }),
+  tryReserve: () => permitWith(() => {}),
   reserve: () => Promise.reject(new Error('there is always memory')),
 };
 

@@ -25,7 +25,7 @@ const YOUNG_MB = 12;
 const { threads, slowMs, slowForMs } = LIMITS.slowWork;
 
 /**
- * Runs queries of milliseconds in threads, each with a connection of its own. A query begins after it
+ * Runs queries of milliseconds in threads, each with its own connection. A query begins after it
  * was sent, so it sees every write that the caller has seen. The caller's own connection answers where
  * the thread can't open the generation, because a rebuild has just deleted its file.
  */

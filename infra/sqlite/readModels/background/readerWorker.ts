@@ -1,5 +1,5 @@
 import { parentPort } from 'node:worker_threads';
-import { timed } from '../../../../shared/lib/time/processorTime.ts';
+import { measureProcessorTime } from '../../../../shared/lib/time/processorTime.ts';
 import { openGenerationReader, type GenerationReader } from '../generationReader.ts';
 import type { ReaderQuestion } from './readerThread.ts';
 import { readRows, type SqliteRow } from '../statements.ts';
@@ -37,6 +37,6 @@ function answer(question: ReaderQuestion): SqliteRow[] | undefined {
 }
 
 parentPort!.on('message', (question: ReaderQuestion) =>
-  parentPort!.postMessage(timed(() => answer(question))),
+  parentPort!.postMessage(measureProcessorTime(() => answer(question))),
 );
 parentPort!.postMessage('ready');

@@ -85,7 +85,7 @@ function segmentsIn(record: Uint8Array): Segment[] {
 }
 
 /** Counts words in the tables `deleted_words` and `live_words`, which triggers fill. */
-export interface DeletedWords {
+interface DeletedWords {
   /** The length of the deleted words with these origins, in bytes. */
   bytesOf: (firstOrigin: number, lastOrigin: number) => number;
   /** The length of the other words with these origins. */

@@ -71,9 +71,9 @@ export function createPendingRemovals({ database, tables, removeAll, mayRemove }
   const end = database.prepare('DELETE FROM pending_removals WHERE table_name = ? AND owner = ?');
 
   function statements(table: OwnedTable): ReturnType<typeof prepareTable> {
-    const known = prepared.get(table) ?? prepareTable(database, table, tables);
-    prepared.set(table, known);
-    return known;
+    const preparedTable = prepared.get(table) ?? prepareTable(database, table, tables);
+    prepared.set(table, preparedTable);
+    return preparedTable;
   }
 
   /** Deletes rows within the budget, which it reduces. Returns false if some remain. */

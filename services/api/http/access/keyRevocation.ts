@@ -42,7 +42,7 @@ export function untilRevoked<Event>(
   return {
     async next() {
       const result = await iterator.next();
-      // Checked without a promise most of the time: each of thousands of followers asks for each event.
+      // Checked without a promise most of the time: each of thousands of followers checks it for each event.
       const isValid = result.done === true || isAllowed();
       return isValid === true || (await isValid) ? result : end();
     },

@@ -4,7 +4,7 @@ import { LIMITS } from '../../../../shared/limits.ts';
 
 type RequestListener = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** What a server does with its requests. */
+/** How a server handles its requests. */
 interface RequestHandlers {
   /** True if the headers of the request may stay in memory. */
   holds: (request: IncomingMessage, response: ServerResponse) => boolean;

@@ -12,7 +12,7 @@ import { STATUS_CODES } from './nodeHttp.ts';
 import { failureEnvelope, jsonText } from '../responses/envelope.ts';
 
 /** Why a request that Node has parsed is refused. */
-export type RequestFault = 'ERR_INVALID_TARGET' | 'ERR_TOO_MANY_HEADERS' | 'ERR_HEADER_MEMORY';
+type RequestFault = 'ERR_INVALID_TARGET' | 'ERR_TOO_MANY_HEADERS' | 'ERR_HEADER_MEMORY';
 
 /** The code of an error for a connection that begins with a TLS handshake. */
 const TLS = 'ERR_TLS';

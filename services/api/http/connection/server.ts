@@ -103,7 +103,7 @@ const hostOption = ({ portOption }: Address): string => portOption.replace('PORT
 const HOSTS =
   'Use 127.0.0.1 to accept connections from this machine only, or 0.0.0.0 to accept them from every network.';
 
-/** What to change where the service can't listen, by the error code of the system. */
+/** Advice when the service can't listen, by the error code of the system. */
 const LISTEN_ERRORS: Readonly<Record<string, (address: Address) => string>> = {
   EADDRINUSE: ({ host, port, portOption }) =>
     `The address ${host}:${port} is in use. Set ${portOption} to another port, or 0 for a free one.`,

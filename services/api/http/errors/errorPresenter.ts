@@ -42,9 +42,9 @@ export function createErrorPresenter({
     toPublicError(thrown) {
       const error = (thrown instanceof Rejection && rejections[thrown.code]?.(thrown)) || thrown;
       // A turn that a newer release recorded may have failed with a code unknown to this one.
-      const known = error instanceof TurnlogError && isKnown(error.code) ? error : undefined;
-      if (known?.code === 'internal_error') return known;
-      if (known && errorResponses[known.code].status !== 500) return known;
+      const codedError = error instanceof TurnlogError && isKnown(error.code) ? error : undefined;
+      if (codedError?.code === 'internal_error') return codedError;
+      if (codedError && errorResponses[codedError.code].status !== 500) return codedError;
       const { retry, turn } = error instanceof TurnlogError ? error : {};
       return new TurnlogError('internal_error', INTERNAL_MESSAGE, { retry, turn, cause: error });
     },

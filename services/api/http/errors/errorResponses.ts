@@ -1,4 +1,4 @@
-import { idempotencyConflict } from '../../../../shared/requests/idempotency.ts';
+import { idempotencyConflictError } from '../../../../shared/requests/idempotency.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ErrorResponse } from './errorPresenter.ts';
 import { defineFeature } from '../feature.ts';
@@ -128,6 +128,6 @@ export const httpFeature = defineFeature({
     web_failed: INTERNAL,
   },
   rejections: {
-    request_differs: idempotencyConflict,
+    request_differs: idempotencyConflictError,
   },
 });

@@ -2,7 +2,7 @@ import type { TObject, TSchema } from 'typebox';
 import { TurnlogError, type ErrorDetail } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import {
-  fromText,
+  convertText,
   lazyValidator,
   MAX_FIELD_NAME_CHARS,
   problemsOf,
@@ -48,7 +48,7 @@ const nullErrors = (errors: readonly ErrorObject[], union: ErrorObject): ErrorOb
 const isOfConstant = ({ keyword }: ErrorObject): boolean =>
   keyword === 'const' || keyword === 'enum';
 
-/** Where constants of all branches exclude the value of one member: an error with all of them. */
+/** If constants of all branches exclude the value of one member: an error with all of them. */
 function errorOfConstants(branches: readonly ErrorObject[][]): ErrorObject | undefined {
   const errors = branches.map((branch) => branch.find(isOfConstant));
   const [first] = errors;
@@ -78,8 +78,8 @@ function errorsOfMeantBranch(
 }
 
 /**
- * Where a value does not match a union with null, keeps only the errors of the other branches: `must be
- * null` would sound as if nothing else were possible. Where it matches no branch of a union of titled
+ * If a value does not match a union with null, keeps only the errors of the other branches: `must be
+ * null` would sound as if nothing else were possible. If it matches no branch of a union of titled
  * objects, keeps only the errors of the branch that was probably meant. On a tie, one error lists the
  * branches.
  */
@@ -117,7 +117,7 @@ export function bodyValidator(schema: TSchema): (input: unknown) => unknown {
   return (input) => {
     const validate = compiled();
     if (validate(input)) return isNullAbsent ? withoutNulls(input as object) : input;
-    throw invalidRequest('body', describeProblems(validate.errors, words));
+    throw invalidRequestError('body', describeProblems(validate.errors, words));
   };
 }
 
@@ -132,16 +132,16 @@ export function queryValidator(
       (name) => Array.isArray(query[name]) && !isRepeatable(schema, name),
     );
     if (repeated.length > 0)
-      throw invalidRequest(
+      throw invalidRequestError(
         'query',
         repeated
           .slice(0, LIMITS.http.details)
           .map((name) => ({ path: `/${name}`, message: 'must be given once' })),
       );
-    const input = fromText(schema, query);
+    const input = convertText(schema, query);
     const validate = compiled();
     if (validate(input)) return input;
-    throw invalidRequest('query', describeProblems(validate.errors, words));
+    throw invalidRequestError('query', describeProblems(validate.errors, words));
   };
 }
 
@@ -154,7 +154,7 @@ const describeProblems = (
 ): Problem[] => problemsOf(selectUnionErrors(errors ?? []).slice(0, LIMITS.http.details), words);
 
 /** The error for an input with these problems. */
-export function invalidRequest(part: InputPart, problems: readonly Problem[]): TurnlogError {
+export function invalidRequestError(part: InputPart, problems: readonly Problem[]): TurnlogError {
   const details: Record<string, ErrorDetail> = Object.create(null) as Record<string, ErrorDetail>;
   for (const { path, message } of problems) {
     const field = path.slice(1, 1 + MAX_FIELD_NAME_CHARS) || part;
@@ -173,7 +173,7 @@ export function invalidRequest(part: InputPart, problems: readonly Problem[]): T
   );
 }
 
-/** `minLength` is 1 wherever the API uses it. */
+/** `minLength` is always 1 in the API. */
 const messagesFor = (part: InputPart): ProblemMessages => ({
   required: () => 'is required',
   additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,

@@ -34,7 +34,7 @@ const accountOf = ({ state }: Context): string => (state['account_id'] as string
  */
 function discard(request: IncomingMessage, account_id: string): boolean {
   if (isLarge(request)) {
-    const ofAccount = { account_id, bytes: 0 };
+    const ofAccount = { account_id };
     if (discarded.exhaustedScope(ofAccount) !== undefined) {
       // After a manual read, Node does not read the rest by itself.
       request.read();

@@ -73,9 +73,9 @@ export function createPathSuggestion(
         const fits = (template: readonly string[]): boolean =>
           template.length === segments.length &&
           template.every((part, at) => isParameter(part) || isSimilar(segments[at]!, part));
-        const found = templates.find(fits);
-        if (found)
-          return `/${found.map((part, at) => (isParameter(part) ? segments[at] : part)).join('/')}`;
+        const matchingTemplate = templates.find(fits);
+        if (matchingTemplate)
+          return `/${matchingTemplate.map((part, at) => (isParameter(part) ? segments[at] : part)).join('/')}`;
       }
     }
     return undefined;

@@ -10,7 +10,7 @@ import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { createByteCollector } from '../../../../shared/lib/memory/byteCollector.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
-import { invalidRequest } from '../errors/validation.ts';
+import { invalidRequestError } from '../errors/validation.ts';
 import { waitForTurn } from './pacing.ts';
 import { countHeaders } from '../requestHeaders.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
@@ -94,17 +94,17 @@ const MAY_CHANGE = /\\u[dD][89a-fA-F]|[eE]\+?0*[1-9]\d\d|(?<!\d)\d{200}/;
 /** Throws `invalid_request` for lone surrogates and numbers that can't be recorded. */
 function requireKept(text: string): void {
   if (!MAY_CHANGE.test(text)) return;
-  const found = findJsonToken(text, (token, kind) =>
+  const offendingToken = findJsonToken(text, (token, kind) =>
     kind === 'number' ? isTooLarge(token) : isIllFormed(token),
   );
-  if (!found) return;
-  const { kind, path } = found;
+  if (!offendingToken) return;
+  const { kind, path } = offendingToken;
   const message = {
     name: 'must have names of well-formed Unicode text',
     string: 'must be well-formed Unicode text',
     number: `must be a number between -${Number.MAX_VALUE} and ${Number.MAX_VALUE}`,
   }[kind];
-  throw invalidRequest('body', [{ path, message }]);
+  throw invalidRequestError('body', [{ path, message }]);
 }
 
 function decode(bytes: Buffer): string {

@@ -87,7 +87,7 @@ export function createChatLimit({
         `An end user may send ${requestsPerSecond} requests per second. Try again in the next second.`,
         Math.max(1, Math.ceil(resetMs / 1_000)),
       );
-    const request = { account_id: user_hmac, bytes: 0 };
+    const request = { account_id: user_hmac };
     if (open.exhaustedScope(request))
       throw limitedError(
         `An end user may have ${openRequests} open requests. Try again when some of them have ended.`,

@@ -67,7 +67,7 @@ export function disconnectSlowClients({
   const unsent = (): number =>
     [...readers.keys()].reduce((sum, { writableLength }) => sum + writableLength, 0);
 
-  /** The bytes that a client has to read to be left alone. `isCut`: another one of its account was cut. */
+  /** The bytes that a client has to read to keep its connection. `isCut`: another one of its account was cut. */
   function leastBytes(reader: ClientProgress, account_id: string, isCut: boolean): number {
     if (!isInTheWay(account_id)) return 1;
     if (isCut || !exceedsShare(account_id)) return slowReaderBytes;

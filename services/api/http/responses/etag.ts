@@ -32,7 +32,7 @@ export function respondNotModified(
 }
 
 /** A stored object at one of its revisions. */
-export interface Revision {
+interface Revision {
   id: string;
   revision: number;
   updated_at: string;

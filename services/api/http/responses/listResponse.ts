@@ -13,7 +13,7 @@ interface JsonListWriter {
   head: string;
   /** One row and the text before it, in pieces: texts of megabytes are not written as a whole. */
   row: (value: unknown, isFirst: boolean) => Iterable<string>;
-  /** What comes after the rows, if there are any. */
+  /** The text after the rows. */
   tail: (isEmpty: boolean) => string;
 }
 
@@ -155,7 +155,7 @@ export const renderOne = async (data: object, options: RenderOptions): Promise<R
 
 const DEFAULT_PAGE_ENTRIES = 100;
 
-/** The page that a request asks for, without undefined members. */
+/** The requested page, without undefined members. */
 export const parsePageQuery = <Cursor>({
   limit = DEFAULT_PAGE_ENTRIES,
   after,

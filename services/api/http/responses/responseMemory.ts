@@ -138,8 +138,8 @@ export function createResponseMemory(
       if (isTurnlogError(error)) return undefined;
       throw error;
     } finally {
-      const left = waitingBytes.get(account_id)! - bytes;
-      if (left > 0) waitingBytes.set(account_id, left);
+      const remainingBytes = waitingBytes.get(account_id)! - bytes;
+      if (remainingBytes > 0) waitingBytes.set(account_id, remainingBytes);
       else waitingBytes.delete(account_id);
     }
   }
@@ -163,9 +163,11 @@ export function createResponseMemory(
       const free = isSmall ? memory.forceReserve(request) : memory.tryReserve(request);
       const permit = free ?? (await waitFor(request, response, deadline));
       let isHeld = false;
+      const release = (): void => void (isHeld || permit.release());
       return {
         ...permit,
-        release: () => void (isHeld || permit.release()),
+        release,
+        [Symbol.dispose]: release,
         async holdUntilSent(bytes) {
           isHeld = true;
           if (permit.resize(bytes)) return held.add(account_id, { response, permit, bytes });

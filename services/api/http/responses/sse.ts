@@ -18,8 +18,8 @@ export interface SseEvent {
 const eventBytes = new WeakMap<SseEvent, Buffer>();
 
 function bytesOf(event: SseEvent): Buffer {
-  const known = eventBytes.get(event);
-  if (known) return known;
+  const cachedBytes = eventBytes.get(event);
+  if (cachedBytes) return cachedBytes;
   const id = event.id === undefined ? '' : `id: ${event.id}\n`;
   const bytes = Buffer.from(`${id}event: ${event.event}\ndata: ${event.data}\n\n`);
   eventBytes.set(event, bytes);

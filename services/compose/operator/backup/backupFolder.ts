@@ -51,13 +51,13 @@ const Finished = Type.Object({
   misfit: Type.Union([Type.String(), Type.Null()]),
   files: Type.Array(FileDigest),
 });
-/** What `backup.json` says of a complete backup. */
+/** `backup.json` of a complete backup. */
 export type BackupManifest = Static<typeof Finished>;
 type Manifest = BackupManifest | Static<typeof Unfinished>;
 
 const isManifest = lazyValidator(Type.Union([Finished, Unfinished]));
 
-/** What is in the folders of a backup besides the backup. */
+/** The file that describes a backup, in its folder. */
 export const MANIFEST_FILE = 'backup.json';
 /** The folder of the keys in a backup that has them beside its log. */
 export const KEYS_BESIDE = 'keys';
@@ -84,8 +84,8 @@ const absent = (error: NodeJS.ErrnoException): undefined => {
 
 /** The path without symbolic links, also if it does not exist yet. */
 export async function realPathOf(path: string): Promise<string> {
-  const found = await realpath(path).catch(absent);
-  if (found !== undefined) return found;
+  const resolved = await realpath(path).catch(absent);
+  if (resolved !== undefined) return resolved;
   if (await lstat(path).catch(absent))
     throw backupError(`${path} is a symbolic link that leads nowhere.`);
   return join(await realPathOf(dirname(path)), basename(path));
@@ -157,22 +157,22 @@ export async function beginBackup({
   folder,
   keysFolder,
 }: BackupFolders): Promise<{ id: string; resumed: boolean; release(): void }> {
-  const found = await findUnfinished(folder);
-  if (found?.complete)
+  const unfinished = await findUnfinished(folder);
+  if (unfinished?.complete)
     throw backupError(
-      `${folder} holds the backup of ${found.at}. It is not changed: name another folder.`,
+      `${folder} holds the backup of ${unfinished.at}. It is not changed: name another folder.`,
     );
   const keys = await findUnfinished(keysFolder);
-  if (keys && keys.id !== found?.id)
+  if (keys && keys.id !== unfinished?.id)
     throw backupError(`${keysFolder} holds the keys of another backup. Name another folder.`);
   await createFolder(folder);
   const lock = acquireBackupLock(folder);
   try {
     await createFolder(keysFolder);
-    const id = found?.id ?? systemIds.uuid();
-    for (const one of [folder, keysFolder])
-      await writeManifest(one, { turnlog_backup: 1, id, complete: false });
-    return { id, resumed: found !== undefined, release: lock.release };
+    const id = unfinished?.id ?? systemIds.uuid();
+    for (const target of [folder, keysFolder])
+      await writeManifest(target, { turnlog_backup: 1, id, complete: false });
+    return { id, resumed: unfinished !== undefined, release: lock.release };
   } catch (error) {
     lock.release();
     throw error;
@@ -222,15 +222,15 @@ export async function completeBackup(
 
 /** Throws `configuration_invalid` for a file that was changed or added, or is missing. */
 async function requireUnchanged(folder: string, { files }: BackupManifest): Promise<void> {
-  const found = new Map((await digestFiles(folder)).map(({ name, sha256 }) => [name, sha256]));
+  const digests = new Map((await digestFiles(folder)).map(({ name, sha256 }) => [name, sha256]));
   for (const { name, sha256 } of files) {
     const file = join(folder, name);
-    if (!found.has(name)) throw backupError(`The backup is damaged: ${file} is missing.`);
-    if (found.get(name) !== sha256)
+    if (!digests.has(name)) throw backupError(`The backup is damaged: ${file} is missing.`);
+    if (digests.get(name) !== sha256)
       throw backupError(`The backup is damaged: ${file} is not the file that was written.`);
-    found.delete(name);
+    digests.delete(name);
   }
-  const [added] = found.keys();
+  const [added] = digests.keys();
   if (added !== undefined)
     throw backupError(`${join(folder, added)} is not part of the backup. Remove it.`);
 }

@@ -107,8 +107,8 @@ async function placeKeyFile(
   if (target === undefined) throw backupError(`Set ${option} to where its file is to be restored.`);
   if (!existsSync(target))
     return writeFileAtomically({ path: target, bytes: await readRegularFile(source) });
-  const known = new Set(idsOf(target));
-  if (idsOf(source).every((id) => known.has(id))) return;
+  const knownIds = new Set(idsOf(target));
+  if (idsOf(source).every((id) => knownIds.has(id))) return;
   throw backupError(
     `${target} (${option}) exists, and lacks keys of the backup. It was not changed.`,
   );

@@ -6,7 +6,10 @@ import type { AccountRetention } from '../../../../shared/accounts/events.ts';
 import { handle, type HandleContext } from '../../../../shared/commandHandling/handle.ts';
 import { lastEventTarget } from '../../../../shared/commandHandling/targetStream.ts';
 import type { Decider } from '../../../../shared/domain/decider.ts';
-import { eraseWithReplays, readDependentsAt } from '../../../../shared/erasure/eraseWithReplays.ts';
+import {
+  eraseWithReplays,
+  createDependentReader,
+} from '../../../../shared/erasure/eraseWithReplays.ts';
 import {
   confirmTime,
   readKeptTime,
@@ -110,7 +113,7 @@ export async function openMachine(
     },
     async erase(session_id) {
       await refresh();
-      const erasing = { ...context, ...readDependentsAt(readModels, 0) };
+      const erasing = { ...context, dependentsAt: createDependentReader(readModels, 0) };
       await eraseWithReplays(
         erasing,
         sessionStream(session_id),

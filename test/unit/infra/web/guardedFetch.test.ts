@@ -12,7 +12,7 @@ import {
   zstdCompressSync,
 } from 'node:zlib';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
-import { webFailed } from '../../../../infra/web/failures.ts';
+import { webFailedError } from '../../../../infra/web/failures.ts';
 import {
   createGuardedFetch,
   findUnreachable,
@@ -111,7 +111,7 @@ describe('a host', () => {
   });
 
   test('may be reachable where the name servers do not answer', async () => {
-    const resolve = () => Promise.reject(webFailed('has a name that could not be looked up'));
+    const resolve = () => Promise.reject(webFailedError('has a name that could not be looked up'));
     expect(await find('https://a.example/', { resolve })).toBeUndefined();
   });
 });
@@ -180,7 +180,7 @@ describe('what may be asked', () => {
   });
 
   test('says that a name could not be looked up', async () => {
-    const resolve = () => Promise.reject(webFailed('has a name that could not be looked up'));
+    const resolve = () => Promise.reject(webFailedError('has a name that could not be looked up'));
     await expect(get('http://slow.example/', { resolve })).rejects.toMatchObject(
       failed('could not be looked up'),
     );

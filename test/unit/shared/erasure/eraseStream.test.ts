@@ -85,7 +85,11 @@ const NONE = {
   listWebhooks: async () => ({ rows: [], more: false }),
   listReplays: async () => ({ rows: [], more: false }),
 };
-const NO_REPLAYS = { listReplaysOf: async () => ({ rows: [], more: false }) };
+const NO_DEPENDENTS = {
+  listReplaysOf: async () => ({ rows: [], more: false }),
+  listForksOf: async () => ({ rows: [], more: false }),
+  findNewestSessionOf: async () => undefined,
+};
 const begun = async (): Promise<string[]> =>
   (await context.store.keys.listErasures(10)).map(({ stream }) => stream);
 const talked = [sessionStarted(), turnStarted(1), toolCalled(1), turnCompleted(1)];
@@ -267,7 +271,7 @@ describe('an erasure that was left', () => {
         logger,
         noticedMs: 0,
         readModelsAt: async () => shown(),
-        replaysAt: async () => NO_REPLAYS,
+        dependentsAt: async () => NO_DEPENDENTS,
       },
       now,
     );

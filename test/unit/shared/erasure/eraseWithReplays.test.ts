@@ -58,12 +58,16 @@ async function isErased(id: string): Promise<boolean> {
   return last!.type === 'session.erased.v1';
 }
 
+const NO_DEPENDENTS = {
+  listForksOf: async () => ({ rows: [], more: false }),
+  findNewestSessionOf: async () => undefined,
+};
 const REQUEST = { reason: 'request' } as const;
 const begun = async (): Promise<string[]> =>
   (await context.store.keys.listErasures(10)).map(({ stream }) => stream);
 const erase = (changes = {}) =>
   eraseWithReplays(
-    { ...context, replaysAt: async () => ({ listReplaysOf }), ...changes },
+    { ...context, dependentsAt: async () => ({ ...NO_DEPENDENTS, listReplaysOf }), ...changes },
     'session-s',
     REQUEST,
     actor,
@@ -82,7 +86,7 @@ test('a session is erased with those that replays made of it, and of these, and 
 });
 
 test('as long as its replays are not to be found the erasure is left to be gone on with', async () => {
-  const away = { replaysAt: () => Promise.reject(storeUnavailableError('away')) };
+  const away = { dependentsAt: () => Promise.reject(storeUnavailableError('away')) };
   await expect(erase(away)).rejects.toMatchObject({ code: 'store_unavailable' });
   expect([await isErased('s'), await isErased('r1'), await begun()]).toEqual([
     true,

@@ -1,6 +1,7 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import type { LoggedEvent } from '../../../../shared/feed/loggedEvents.ts';
 import { holdPage, reserveSlice, type FeedMemory } from '../../../../shared/feed/pageMemory.ts';
+import { permitWith } from '../../../support/builders/memory.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { createMemoryLedger, type MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 
@@ -61,7 +62,7 @@ describe('the memory of a slice', () => {
   test('is released when the slice can not be read again', async () => {
     const memory: FeedMemory = {
       tryReserve: () => undefined,
-      reserve: async () => ({ resize: () => true, countRejection: () => {}, release }),
+      reserve: async () => permitWith(release),
     };
     const release = jest.fn();
     let reads = 0;
@@ -77,8 +78,7 @@ describe('the memory of a slice', () => {
 
 test('a page is held until neither the feed nor a consumer needs it, each of them once', () => {
   const released = jest.fn();
-  const permit = { resize: () => true, countRejection: () => {}, release: released };
-  const page = holdPage(permit);
+  const page = holdPage(permitWith(released));
   const [one, two] = [page.retain(), page.retain()];
   page.release();
   page.release();

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
-import { neverStale } from '../../../../shared/projections/readYourWrites.ts';
+import { readYourWrites } from '../../../../shared/projections/readYourWrites.ts';
 
 const at = (position: number): Position => String(position).padStart(4, '0') as Position;
 
@@ -17,7 +17,7 @@ function shownUpTo(first: number) {
     findAgent: async () => undefined,
     findApiKey: async () => undefined,
   } as unknown as ReadModels;
-  const readModels = neverStale(inner, { waitMs: 700, late: () => state.late });
+  const readModels = readYourWrites(inner, { waitMs: 700, late: () => state.late });
   return { state, readModels };
 }
 

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import * as fc from 'fast-check';
 import { typeIds } from '../../../../../infra/ids/typeIds.ts';
-import { bucketOf, inBlocks } from '../../../../../infra/sqlite/readModels/buckets.ts';
+import { bucketOf, matchBlocks } from '../../../../../infra/sqlite/readModels/buckets.ts';
 
 test('the bucket of a session is the millisecond in which its id was made', () => {
   const before = Date.now();
@@ -30,7 +30,7 @@ test('the blocks of a piece are few, hold all of its buckets, and little else', 
   fc.assert(
     fc.property(bucket, bucket, (one, other) => {
       const [first, last] = [Math.min(one, other), Math.max(one, other)];
-      const blocks = inBlocks(first, last).slice(1, -1).split(' OR ');
+      const blocks = matchBlocks(first, last).slice(1, -1).split(' OR ');
       const bits = Number(/^b(\d+)x/.exec(blocks[0]!)![1]);
       const size = 2 ** bits;
       expect(blocks.length).toBeLessThanOrEqual(4);

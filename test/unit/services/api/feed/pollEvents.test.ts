@@ -9,7 +9,7 @@ import type {
 import { holdPage, type FeedMemory } from '../../../../../shared/feed/pageMemory.ts';
 import type { Permit } from '../../../../../shared/lib/concurrency/capacity.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import { unlimitedFeedMemory } from '../../../../support/builders/memory.ts';
+import { permitWith, unlimitedFeedMemory } from '../../../../support/builders/memory.ts';
 
 afterEach(() => void jest.restoreAllMocks());
 
@@ -90,7 +90,7 @@ describe('the memory of a page', () => {
         if (isHeld) held.bytes -= bytes;
         isHeld = false;
       };
-      return { resize: () => true, countRejection: () => {}, release };
+      return permitWith(release);
     };
     memory = {
       tryReserve: (bytes) => (held.used < free ? permit(bytes) : undefined),

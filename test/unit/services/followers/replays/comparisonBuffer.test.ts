@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import { createComparisonBuffer } from '../../../../../services/followers/replays/comparisonBuffer.ts';
+import { createTransientRetry } from '../../../../../services/followers/replays/transientFailures.ts';
 import { replay, type ReplayCommand } from '../../../../../shared/replays/decider.ts';
 import type { ReplayEvent } from '../../../../../shared/replays/events.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
@@ -33,9 +34,9 @@ function comparing({ tookMs = 0 } = {}) {
     },
   };
   const stop = new AbortController();
-  const recording = { session_id: 'session_1', logger: { warn: () => undefined } };
+  const retry = createTransientRetry({ warn: () => undefined }, stop.signal);
   return {
-    comparisons: createComparisonBuffer(log, { ...recording, signal: stop.signal }),
+    comparisons: createComparisonBuffer(log, 'session_1', retry),
     stop,
     fail: (times: number) => void (failures = times),
     told: () =>

@@ -59,14 +59,19 @@ test.each([
         },
       },
     };
-    const place = {
+    const sessionMemory = {
       isWanted: () => isWanted,
-      giveWay: async () => void steps.push('gave way'),
+      yieldToWaiters: async () => void steps.push('gave way'),
     };
     const recorded = { session_id: 'session_1', revision: EVENTS.length - 1 };
     const signal = AbortSignal.timeout(4_000);
     const read = [];
-    for await (const { started, compactions } of readRecordedTurns(source, recorded, place, signal))
+    for await (const { started, compactions } of readRecordedTurns(
+      source,
+      recorded,
+      sessionMemory,
+      signal,
+    ))
       read.push([started.turn, compactions.length]);
     expect(read).toEqual([
       [1, 0],

@@ -5,7 +5,7 @@ import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
 
 skipPauses();
 
-const { giveWayMs, quietMs } = LIMITS.replays;
+const { turnPauseMs, quietMs } = LIMITS.replays;
 
 /** The runs of a process: those of clients, which the test sets, and the turns that are replayed. */
 function aProcess() {
@@ -37,7 +37,7 @@ describe('the pace of replays', () => {
       await pace.begin(new AbortController().signal);
       runs.replayed += 1;
     }
-    expect(performance.now() - begun).toBeLessThan(100 * giveWayMs);
+    expect(performance.now() - begun).toBeLessThan(100 * turnPauseMs);
   });
 
   test.each(['clients', 'waiting'] as const)(
@@ -45,7 +45,7 @@ describe('the pace of replays', () => {
     async (where) => {
       const { runs, turns } = aProcess();
       runs[where] = 1;
-      expect(await turns(5)).toBeGreaterThanOrEqual(4 * giveWayMs);
+      expect(await turns(5)).toBeGreaterThanOrEqual(4 * turnPauseMs);
     },
   );
 
@@ -54,7 +54,7 @@ describe('the pace of replays', () => {
     runs.clients = 1;
     const begun = performance.now();
     await Promise.all([turns(2), turns(2), turns(2)]);
-    expect(performance.now() - begun).toBeGreaterThanOrEqual(5 * giveWayMs);
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(5 * turnPauseMs);
   });
 
   test('a client that pauses between its runs is given way to as well', async () => {
@@ -62,7 +62,7 @@ describe('the pace of replays', () => {
     runs.clients = 1;
     await turns(1);
     runs.clients = 0;
-    expect(await turns(5)).toBeGreaterThanOrEqual(5 * giveWayMs);
+    expect(await turns(5)).toBeGreaterThanOrEqual(5 * turnPauseMs);
   });
 
   test('when clients have had no run for a while, turns begin as fast as they can again', async () => {
@@ -70,8 +70,8 @@ describe('the pace of replays', () => {
     runs.clients = 1;
     await turns(1);
     runs.clients = 0;
-    const count = Math.ceil((2 * quietMs) / giveWayMs);
-    expect(await turns(count)).toBeLessThan(count * giveWayMs);
+    const count = Math.ceil((2 * quietMs) / turnPauseMs);
+    expect(await turns(count)).toBeLessThan(count * turnPauseMs);
   });
 
   test('what ends a replay ends its wait', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
-import { bootstrap } from '../../../../../services/process/startup/bootstrap.ts';
+import { issueBootstrapKey } from '../../../../../services/process/startup/bootstrap.ts';
 import type { CommandContext } from '../../../../../shared/commandHandling/context.ts';
 import { hashApiKey } from '../../../../../shared/accounts/apiKey.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
@@ -58,7 +58,7 @@ function lateReplica(untilShown: (position: Position) => Promise<boolean>): Comm
 test('a replica that came second waits until its read models show what the first one wrote, however late', async () => {
   const waited: Position[] = [];
   const context = lateReplica(async (position) => waited.push(position) === 3);
-  expect(await bootstrap(context, KEY, new AbortController().signal)).toBeUndefined();
+  expect(await issueBootstrapKey(context, KEY, new AbortController().signal)).toBeUndefined();
   expect(waited).toEqual([END, END, END]);
 });
 
@@ -84,12 +84,12 @@ test('a replica that waits for them can be stopped', async () => {
     stop.abort(new Error('stopped'));
     return false;
   });
-  await expect(bootstrap(context, KEY, stop.signal)).rejects.toThrow('stopped');
+  await expect(issueBootstrapKey(context, KEY, stop.signal)).rejects.toThrow('stopped');
 });
 
 test('a key that is easy to guess is not issued', async () => {
   const context = lateReplica(async () => true);
-  const weak = bootstrap(context, 'a'.repeat(64), new AbortController().signal);
+  const weak = issueBootstrapKey(context, 'a'.repeat(64), new AbortController().signal);
   await expect(weak).rejects.toMatchObject({ code: 'configuration_invalid' });
 });
 
@@ -103,7 +103,9 @@ test.each(['invalid_request', 'event_invalid', 'configuration_invalid'] as const
       readStream: async () => [],
       append: () => Promise.reject(refused),
     };
-    await expect(bootstrap(context, KEY, new AbortController().signal)).rejects.toBe(refused);
+    await expect(issueBootstrapKey(context, KEY, new AbortController().signal)).rejects.toBe(
+      refused,
+    );
   },
 );
 
@@ -115,7 +117,7 @@ test('a first start that can not read the account yet which was just opened asks
     append: async () => ({ revision: 0, position: END }),
   };
   const signal = new AbortController().signal;
-  await expect(bootstrap(context, KEY, signal)).rejects.toMatchObject({
+  await expect(issueBootstrapKey(context, KEY, signal)).rejects.toMatchObject({
     code: 'store_unavailable',
     retriable: true,
   });

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import type { ConfirmationRule } from '../../../../../shared/erasure/retention/askFirst.ts';
+import type { ConfirmationRule } from '../../../../../shared/erasure/retention/selectAccounts.ts';
 import { sweepSessions } from '../../../../../shared/erasure/retention/sweepSessions.ts';
 import {
   storeUnavailableError,

@@ -4,7 +4,7 @@ import {
   describeJsonError,
   findJsonError,
 } from '../../../../../shared/lib/validation/jsonError.ts';
-import { timed } from '../../../../../shared/lib/time/processorTime.ts';
+import { measureProcessorTime } from '../../../../../shared/lib/time/processorTime.ts';
 
 test.each([
   ['{"input":hello}', 'line 1, column 10 has an unexpected "h"'],
@@ -36,7 +36,7 @@ const ESCAPES = `"${'\\n'.repeat(CHARACTERS / 2)}"`;
 
 /** The processor time of ten calls, the first of which compile what is called. */
 const cpuMsOf = (work: () => unknown): number =>
-  timed(() => {
+  measureProcessorTime(() => {
     for (let times = 0; times < 10; times += 1) work();
   }).cpuMs;
 

@@ -4,9 +4,9 @@ import type { ReplayRunContext } from '../../../../../services/followers/replays
 import { replayTurnUntilEnded } from '../../../../../services/followers/replays/replayTurn.ts';
 import {
   SessionPostponed,
-  withSessionPlace,
-  type SessionPlace,
-} from '../../../../../services/followers/replays/sessionPlace.ts';
+  withSessionMemory,
+  type SessionMemory,
+} from '../../../../../services/followers/replays/sessionMemory.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import { memoryFor } from '../../../../support/builders/memory.ts';
@@ -18,8 +18,8 @@ async function postpone(): Promise<void> {
   throw new SessionPostponed();
 }
 
-test.each<[string, (place: SessionPlace) => Promise<void>]>([
-  ['between two turns', (place) => place.giveWay()],
+test.each<[string, (sessionMemory: SessionMemory) => Promise<void>]>([
+  ['between two turns', (sessionMemory) => sessionMemory.yieldToWaiters()],
   ['while a turn can not begin', postpone],
 ])(
   'sessions leave their memory to an account that has none %s, and go on later',
@@ -28,16 +28,16 @@ test.each<[string, (place: SessionPlace) => Promise<void>]>([
     const signal = AbortSignal.timeout(4_000);
     const served = new AbortController();
     const sessions = ['a', 'a', 'b'].map((account_id) =>
-      withSessionPlace(memory, { account_id, signal }, async (place) => {
+      withSessionMemory(memory, { account_id, signal }, async (sessionMemory) => {
         while (!served.signal.aborted) {
-          if (place.isWanted()) await leave(place);
+          if (sessionMemory.isWanted()) await leave(sessionMemory);
           await setImmediate(undefined, { signal });
         }
       }),
     );
     await setImmediate();
     expect(memory.usage('replays').reservations).toBe(3);
-    await withSessionPlace(memory, { account_id: 'c', signal }, async () => undefined);
+    await withSessionMemory(memory, { account_id: 'c', signal }, async () => undefined);
     served.abort();
     await Promise.all(sessions);
     expect(memory.usage('replays')).toMatchObject({ used: 0, reservations: 0 });
@@ -48,7 +48,7 @@ test('a turn that can not begin now is postponed once others wait for memory', a
   const memory = ledger();
   const stop = new AbortController();
   const waiting = ['a', 'a', 'a'].map((account_id) =>
-    withSessionPlace(
+    withSessionMemory(
       memory,
       { account_id, signal: stop.signal },
       () => new Promise(() => undefined),

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { askFirst } from '../../../../../shared/erasure/retention/askFirst.ts';
+import { selectAccounts } from '../../../../../shared/erasure/retention/selectAccounts.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 import type { AccountRow, SessionRow } from '../../../../../shared/readModels/tables.ts';
 import { sessionRow } from '../../../../support/builders/events.ts';
@@ -39,7 +39,7 @@ async function ask(
   all: Record<string, Sessions>,
   { confirmed = {}, held, percent = 20, unerasable = [] }: World = {},
 ) {
-  const { begun, ...asked } = await askFirst(
+  const { selected, ...asked } = await selectAccounts(
     Object.keys(all).map((account_id) => ({
       account: { account_id, hold: { held: account_id === held } } as AccountRow,
       before: BEFORE,
@@ -56,36 +56,36 @@ async function ask(
       signal: new AbortController().signal,
     },
   );
-  return { begun: begun.map(({ account }) => account.account_id), ...asked };
+  return { selected: selected.map(({ account }) => account.account_id), ...asked };
 }
 
 test('asks where more than the share and more than a hundred sessions are due', async () => {
-  expect(await ask({ a: { 0: FEW } })).toEqual({ begun: ['a'], due: 0 });
-  expect(await ask({ a: { 0: 200, young: 800 } })).toMatchObject({ begun: ['a'] });
+  expect(await ask({ a: { 0: FEW } })).toEqual({ selected: ['a'], due: 0 });
+  expect(await ask({ a: { 0: 200, young: 800 } })).toMatchObject({ selected: ['a'] });
   const asked = await ask({ a: { 0: 201, young: 799 }, b: { 0: 1 } });
-  expect(asked).toMatchObject({ begun: ['b'], due: 201 });
+  expect(asked).toMatchObject({ selected: ['b'], due: 201 });
   expect(asked.reason).toBe(
     '201 of the 1000 sessions of a are past their maximum at once, and retention erases nothing of them until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm a --reason <text>.',
   );
 });
 
 test('asks about fewer where a clock or a maximum made them due more than a day ago', async () => {
-  expect(await ask({ a: { 0: 50, young: 50 } })).toMatchObject({ begun: ['a'] });
-  expect(await ask({ a: { 2: 20, young: 80 } })).toMatchObject({ begun: ['a'] });
-  expect(await ask({ a: { 2: 21, young: 79 } })).toMatchObject({ begun: [], due: 21 });
+  expect(await ask({ a: { 0: 50, young: 50 } })).toMatchObject({ selected: ['a'] });
+  expect(await ask({ a: { 2: 20, young: 80 } })).toMatchObject({ selected: ['a'] });
+  expect(await ask({ a: { 2: 21, young: 79 } })).toMatchObject({ selected: [], due: 21 });
 });
 
 test('erases a few sessions that are overdue after a stop, whatever their share', async () => {
-  expect(await ask({ a: { 2: 1, young: 3 } })).toEqual({ begun: ['a'], due: 0 });
-  expect(await ask({ a: { 2: FLOOR } })).toEqual({ begun: ['a'], due: 0 });
-  expect(await ask({ a: { 2: FLOOR + 1 } })).toMatchObject({ begun: [], due: FLOOR + 1 });
-  expect(await ask({ a: { 2: FLOOR }, b: { 2: 1 } })).toMatchObject({ begun: [] });
+  expect(await ask({ a: { 2: 1, young: 3 } })).toEqual({ selected: ['a'], due: 0 });
+  expect(await ask({ a: { 2: FLOOR } })).toEqual({ selected: ['a'], due: 0 });
+  expect(await ask({ a: { 2: FLOOR + 1 } })).toMatchObject({ selected: [], due: FLOOR + 1 });
+  expect(await ask({ a: { 2: FLOOR }, b: { 2: 1 } })).toMatchObject({ selected: [] });
 });
 
 test('does not count sessions that can not be erased as overdue', async () => {
   const all = { a: { 2: FLOOR + 1 } };
-  expect(await ask(all, { unerasable: ['session_2_0'] })).toEqual({ begun: ['a'], due: 0 });
-  expect(await ask(all, { unerasable: ['session_3_0'] })).toMatchObject({ begun: [] });
+  expect(await ask(all, { unerasable: ['session_2_0'] })).toEqual({ selected: ['a'], due: 0 });
+  expect(await ask(all, { unerasable: ['session_3_0'] })).toMatchObject({ selected: [] });
 });
 
 test('asks where the sessions of several accounts are many together', async () => {
@@ -93,13 +93,13 @@ test('asks where the sessions of several accounts are many together', async () =
   const names = Array.from({ length: 26 }, (_, index) => `acct_${index}`);
   const all = Object.fromEntries(names.map((name) => [name, small]));
   const asked = await ask({ ...all, idle: { young: 300 } });
-  expect(asked).toMatchObject({ begun: [], due: 104 });
+  expect(asked).toMatchObject({ selected: [], due: 104 });
   expect(asked.reason).toMatch(
     /^104 of the 104 sessions of 26 accounts, such as acct_0, are past .* confirm <account>\|all /,
   );
-  expect((await ask({ ...all, idle: { young: 500 } })).begun).toEqual(names);
+  expect((await ask({ ...all, idle: { young: 500 } })).selected).toEqual(names);
   const confirmed = Object.fromEntries(names.slice(1).map((name) => [name, BEFORE]));
-  expect((await ask(all, { confirmed })).begun).toEqual(names);
+  expect((await ask(all, { confirmed })).selected).toEqual(names);
 });
 
 test('does not ask again about what is confirmed, and says when something is', async () => {
@@ -110,13 +110,13 @@ test('does not ask again about what is confirmed, and says when something is', a
   expect(await isConfirmed!()).toBe(false);
   confirmed['b'] = BEFORE - 2.5 * DAY_MS;
   expect(await isConfirmed!()).toBe(true);
-  expect(await ask(all, { confirmed })).toMatchObject({ begun: ['b'], due: 24 });
+  expect(await ask(all, { confirmed })).toMatchObject({ selected: ['b'], due: 24 });
   // It covers no session that becomes due later.
   const later = { b: { 2: 12, 3: 12 } };
-  expect(await ask(later, { confirmed })).toMatchObject({ begun: [], due: 24 });
+  expect(await ask(later, { confirmed })).toMatchObject({ selected: [], due: 24 });
 });
 
 test('asks about no account on hold, and never with a share of 100 percent', async () => {
-  expect(await ask({ a: { 2: 500 } }, { held: 'a' })).toEqual({ begun: ['a'], due: 0 });
-  expect(await ask({ a: { 2: 500 } }, { percent: 100 })).toEqual({ begun: ['a'], due: 0 });
+  expect(await ask({ a: { 2: 500 } }, { held: 'a' })).toEqual({ selected: ['a'], due: 0 });
+  expect(await ask({ a: { 2: 500 } }, { percent: 100 })).toEqual({ selected: ['a'], due: 0 });
 });

@@ -11,7 +11,7 @@ const load = jest.fn(() => ({
 jest.unstable_mockModule('undici', load);
 
 test('a request loads the client again after a failure', async () => {
-  const { limitedFetch } = await import('../../../../infra/lib/limitedFetch.ts');
+  const { limitedFetch } = await import('../../../../../infra/lib/http/limitedFetch.ts');
   load.mockImplementationOnce(() => {
     throw new Error('too many open files');
   });

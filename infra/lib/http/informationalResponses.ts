@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { LIMITS } from '../../shared/limits.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import { countDeliveredPiece, countDeliveredHeaders } from './uncountedBytes.ts';
 
 class TooManyInformationalResponses extends Error {

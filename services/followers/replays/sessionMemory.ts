@@ -10,10 +10,10 @@ export const WAIT_MS = 2 ** 31 - 1;
 export class SessionPostponed extends Error {}
 
 /** The memory that a session being replayed has reserved. */
-export interface SessionPlace {
+export interface SessionMemory {
   isWanted(): boolean;
   /** Releases the memory to those who wait for it, and waits for it again. Hold no texts meanwhile. */
-  giveWay(): Promise<void>;
+  yieldToWaiters(): Promise<void>;
 }
 
 /**
@@ -21,10 +21,10 @@ export interface SessionPlace {
  * postponed is begun again after a pause, in which it holds no memory. The waits have no limit
  * other than the signal.
  */
-export async function withSessionPlace<Result>(
+export async function withSessionMemory<Result>(
   memory: Pick<MemoryLedger, 'reserve' | 'hasWaiters'>,
   { account_id, signal }: { account_id: string; signal: AbortSignal },
-  work: (place: SessionPlace) => Promise<Result>,
+  work: (sessionMemory: SessionMemory) => Promise<Result>,
 ): Promise<Result> {
   const request = { account_id, purpose: 'replays', bytes: LIMITS.replays.sessionBytes } as const;
   const reserve = () => memory.reserve(request, { waitMs: WAIT_MS, signal });
@@ -34,7 +34,7 @@ export async function withSessionPlace<Result>(
     try {
       return await work({
         isWanted: () => memory.hasWaiters('replays'),
-        async giveWay() {
+        async yieldToWaiters() {
           permit.release();
           permit = await reserve();
         },

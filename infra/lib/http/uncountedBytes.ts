@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { buildConnector } from 'undici';
-import { KIB } from '../../shared/lib/units.ts';
+import { KIB } from '../../../shared/lib/units.ts';
 
 /** Bytes of a connection that are no part of a header or a body: far more than servers send. */
 const MAX_UNCOUNTED_BYTES = 256 * KIB;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { requireUnsignedLeaves } from '../../../../../services/followers/prover/unsignedLeaves.ts';
+import { requireTreeMatchesLog } from '../../../../../services/followers/prover/requireTreeMatchesLog.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import { formatCheckpoint } from '../../../../../shared/transparency/tlog/checkpoint.ts';
@@ -49,7 +49,7 @@ async function requireLeavesOf(
   };
   const identity = { root: LOG_ID, declarations: [] };
   const { signal } = new AbortController();
-  await requireUnsignedLeaves({ log: fixedLog(log, 64), signal }, tree, identity);
+  await requireTreeMatchesLog({ log: fixedLog(log, 64), signal }, tree, identity);
 }
 
 /** The log with an event of another program, which has no hash. */

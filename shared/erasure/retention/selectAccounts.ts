@@ -16,7 +16,7 @@ const OVERDUE_MS = 86_400_000;
 /** Confirmations of accounts that are looked up between two sweeps. */
 const MAX_LOOKED_UP = 100;
 
-/** When a sweep asks before it erases sessions. */
+/** When an operator has to confirm the erasures of a sweep. */
 export interface ConfirmationRule {
   /** The share of sessions that is erased without a confirmation, in percent. */
   percent: number;
@@ -44,17 +44,17 @@ interface Counts {
   overdue: number;
 }
 
-/** The accounts to begin with, and the erasures that an operator has to confirm, if any. */
-interface Asked<Account> {
-  begun: Account[];
-  /** Sessions past their maximum of the accounts that are left alone. */
+/** The accounts to sweep, and the erasures that an operator has to confirm, if any. */
+interface SelectedAccounts<Account> {
+  selected: Account[];
+  /** Sessions past their maximum of the accounts that need a confirmation. */
   due: number;
   reason?: string;
   /** Resolves with true once an operator has confirmed some of it. */
   isConfirmed?: () => Promise<boolean>;
 }
 
-interface AskOptions extends ConfirmationRule {
+interface SelectionOptions extends ConfirmationRule {
   listPage: (
     accountId: string,
     after: string | undefined,
@@ -83,23 +83,23 @@ function exceeds(all: readonly Counts[], percent: number): boolean {
   );
 }
 
-function reasonOf(asked: readonly Counted<AccountToSweep>[]): string {
-  const [one, ...others] = asked.map(({ account }) => account.account.account_id);
+function reasonOf(unconfirmed: readonly Counted<AccountToSweep>[]): string {
+  const [first, ...others] = unconfirmed.map(({ account }) => account.account.account_id);
   const [whose, which] =
     others.length === 0
-      ? [one, one]
-      : [`${asked.length} accounts, such as ${one},`, '<account>|all'];
-  return `${sum(asked, 'unconfirmed')} of the ${sum(asked, 'sessions')} sessions of ${whose} are past their maximum at once, and retention erases nothing of them until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm ${which} --reason <text>.`;
+      ? [first, first]
+      : [`${unconfirmed.length} accounts, such as ${first},`, '<account>|all'];
+  return `${sum(unconfirmed, 'unconfirmed')} of the ${sum(unconfirmed, 'sessions')} sessions of ${whose} are past their maximum at once, and retention erases nothing of them until an operator confirms it. Check the clock and the maximum, then: npm run cli -- retention confirm ${which} --reason <text>.`;
 }
 
 /**
  * Separates the accounts whose sessions may be erased from those that an operator has to confirm:
  * because of their own sessions, or because too many are due in all accounts together.
  */
-export async function askFirst<Account extends AccountToSweep>(
+export async function selectAccounts<Account extends AccountToSweep>(
   accounts: readonly Account[],
-  { percent, confirmedBefore, listPage, isUnerasable, signal }: AskOptions,
-): Promise<Asked<Account>> {
+  { percent, confirmedBefore, listPage, isUnerasable, signal }: SelectionOptions,
+): Promise<SelectedAccounts<Account>> {
   async function count(account: Account): Promise<Counted<Account>> {
     const { account_id } = account.account;
     const confirmed = await confirmedBefore(account_id);
@@ -126,22 +126,24 @@ export async function askFirst<Account extends AccountToSweep>(
   const counted: Counted<Account>[] = [];
   for (const account of accounts)
     if (!account.account.hold.held) counted.push(await count(account));
-  const large = new Set(counted.filter((one) => exceeds([one], percent)));
-  const others = counted.filter((one) => !large.has(one));
+  const large = new Set(counted.filter((counts) => exceeds([counts], percent)));
+  const others = counted.filter((counts) => !large.has(counts));
   const areMany = exceeds(others, percent);
-  const isAsked = (one: Counted<Account>): boolean =>
-    large.has(one) || (areMany && one.unconfirmed > 0);
-  const asked = counted.filter(isAsked);
-  const leftAlone = new Set(
-    counted.filter((one) => isAsked(one) || one.due === 0).map(({ account }) => account),
+  const needsConfirmation = (counts: Counted<Account>): boolean =>
+    large.has(counts) || (areMany && counts.unconfirmed > 0);
+  const unconfirmed = counted.filter(needsConfirmation);
+  const skipped = new Set(
+    counted
+      .filter((counts) => needsConfirmation(counts) || counts.due === 0)
+      .map(({ account }) => account),
   );
   return {
-    begun: accounts.filter((account) => !leftAlone.has(account)),
-    due: sum(asked, 'due'),
-    ...(asked.length > 0 && {
-      reason: reasonOf(asked),
+    selected: accounts.filter((account) => !skipped.has(account)),
+    due: sum(unconfirmed, 'due'),
+    ...(unconfirmed.length > 0 && {
+      reason: reasonOf(unconfirmed),
       async isConfirmed() {
-        for (const { account, confirmed } of asked.slice(0, MAX_LOOKED_UP))
+        for (const { account, confirmed } of unconfirmed.slice(0, MAX_LOOKED_UP))
           if ((await confirmedBefore(account.account.account_id)) > confirmed) return true;
         return false;
       },

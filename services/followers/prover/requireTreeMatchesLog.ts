@@ -52,7 +52,7 @@ async function readHead({ store, signedSize }: StoredTree): Promise<TreeHead> {
   return note === undefined ? { size: 0, root: EMPTY_ROOT } : parseCheckpoint(parseNote(note).text);
 }
 
-/** Requires that the tree goes on behind the event of its last leaf, wherever its state says that this is. */
+/** Requires that the tree continues after the event of its last leaf, at any position in its state. */
 async function requireLastEvent(
   log: Prover['log'],
   { origin, store, signedSize, last }: StoredTree,
@@ -77,7 +77,7 @@ async function requireLastEvent(
  * and an account that can write to the files can add some, which the next checkpoint would sign. Adds the
  * events of the log to the signed tree again, and compares the roots.
  */
-export async function requireUnsignedLeaves(
+export async function requireTreeMatchesLog(
   { log, signal }: Pick<Prover, 'log' | 'signal'>,
   tree: StoredTree,
   identity: LogIdentity,

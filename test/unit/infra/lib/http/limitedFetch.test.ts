@@ -3,7 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from '@jest/globals';
-import { limitedFetch } from '../../../../infra/lib/limitedFetch.ts';
+import { limitedFetch } from '../../../../../infra/lib/http/limitedFetch.ts';
 
 let server: Server;
 afterEach(() => {
