@@ -19,7 +19,7 @@ import {
 import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
 import { handleLoaded, requireRevision, type HandleResult } from '../commandHandling/handle.ts';
-import { lastEventTarget, type LoadedStream } from '../commandHandling/targetStream.ts';
+import { lastEventTarget, type LoadedLast } from '../commandHandling/targetStream.ts';
 
 /** The agent to change. */
 export interface ChangedAgent {
@@ -46,7 +46,7 @@ interface AgentChange {
 /** The command that changes a configuration. */
 type ConfigurationChange = (before: AgentConfiguration | undefined) => Promise<AgentCommand>;
 
-type LoadedAgent = LoadedStream<AgentState>;
+type LoadedAgent = LoadedLast<AgentState>;
 
 const configurationIn = ({ state }: LoadedAgent): AgentConfiguration | undefined =>
   'configuration' in state ? state.configuration : undefined;
@@ -77,7 +77,9 @@ async function applyChange(
         return { author: authorOf(actor), command: await change(configurationIn(loaded)) };
       }),
     );
-    if (handled.appended) await waitUntilVisible(context, handled.appended.position);
+    const { loaded, appended = loaded.last } = handled;
+    // An equal change that another request has just made may not be visible yet.
+    if (appended) await waitUntilVisible(context, appended.position);
     return { row, handled };
   } catch (error) {
     throw toClientAgentError(error);
@@ -100,7 +102,7 @@ async function updateConfiguration(
     ...row,
     ...(configuration && configurationColumns(configuration)),
     revision: appended?.head.revision ?? loaded.head.revision,
-    updated_at: appended?.recorded_at ?? row.updated_at,
+    updated_at: (appended ?? loaded.last)!.recorded_at,
   };
 }
 

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Decider } from '../domain/decider.ts';
 import type { DomainEvent } from '../eventlog/eventTypes.ts';
-import { headOf, NO_STREAM, type StreamHead } from '../eventlog/append.ts';
+import { headOf, NO_STREAM, type AppendedBatch, type StreamHead } from '../eventlog/append.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import { readEventsSince, readPage } from '../eventlog/reading/readWhole.ts';
@@ -12,6 +12,12 @@ import { LIMITS } from '../limits.ts';
 export interface LoadedStream<State> {
   state: State;
   head: StreamHead;
+}
+
+/** A stream as read, and where its last event is. */
+export interface LoadedLast<State> extends LoadedStream<State> {
+  /** Undefined for a stream that does not exist. */
+  last: Pick<AppendedBatch, 'position' | 'recorded_at'> | undefined;
 }
 
 /** A stream that commands are sent to: its decider, and how it is loaded. */
@@ -68,15 +74,18 @@ export const lastEventTarget = <Command, State, Event extends DomainEvent>(
   stream: string,
   decider: Decider<Command, State, Event>,
   holdsState: (event: Event) => boolean = () => true,
-): TargetStream<Command, State, Event> => ({
+): TargetStream<Command, State, Event, LoadedLast<State>> => ({
   stream,
   decider,
   async load(source) {
-    const [last] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
-    if (!last) return { state: decider.initialState, head: NO_STREAM };
-    const event = last.event as Event;
-    if (!holdsState(event)) return loadAll(source, stream, decider);
-    return { state: decider.evolve(decider.initialState, event), head: headOf(last.recorded) };
+    const [newest] = await readPage(source, stream, { direction: 'backwards', limit: 1 });
+    if (!newest) return { state: decider.initialState, head: NO_STREAM, last: undefined };
+    const event = newest.event as Event;
+    const { position, metadata } = newest.recorded;
+    const last = { position, recorded_at: metadata.recorded_at };
+    if (!holdsState(event)) return { ...(await loadAll(source, stream, decider)), last };
+    const state = decider.evolve(decider.initialState, event);
+    return { state, head: headOf(newest.recorded), last };
   },
 });
 

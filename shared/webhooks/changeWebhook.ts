@@ -37,12 +37,16 @@ async function handleWebhookCommand(
   const target = lastEventTarget(webhookStream(webhook_id), webhook, holdsWebhookState);
   try {
     // One after the other, because concurrent changes would only conflict and be decided again.
-    const { appended } = await runExclusive(context.store, target.stream, () =>
-      handleLoaded(context, target, ({ head }) => {
-        requireRevision(expected, head, 'webhook');
-        return { author: authorOf(actor), command };
-      }),
+    const { loaded, appended = loaded.last } = await runExclusive(
+      context.store,
+      target.stream,
+      () =>
+        handleLoaded(context, target, ({ head }) => {
+          requireRevision(expected, head, 'webhook');
+          return { author: authorOf(actor), command };
+        }),
     );
+    // An equal change that another request has just made may not be visible yet.
     if (appended) await waitUntilVisible(context, appended.position);
   } catch (error) {
     // Another request deleted the webhook in the meantime.

@@ -1,4 +1,5 @@
 import { addAbortListener } from 'node:events';
+import { waitUntilTurnVisible } from '../../../shared/commandHandling/context.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
@@ -106,7 +107,7 @@ const getTurnRoute = defineRoute({
   operationId: 'getTurn',
   summary: 'Returns a turn as the transcript shows it',
   description:
-    'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process.',
+    'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process, and other reads show it.',
   access: 'sessions:read',
   chatTarget: sessionInPath,
   query: TurnQuery,
@@ -123,7 +124,7 @@ const getTurnRoute = defineRoute({
     const stopWatching = onResponseClosed(ctx.res, () => ended.abort(clientDisconnectError()));
     using _stopping = addAbortListener(api.stopping, () => ended.abort());
     try {
-      const rendered = await awaitTurn(api.runState, {
+      const { rendered, end } = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
         signal: ended.signal,
@@ -136,9 +137,13 @@ const getTurnRoute = defineRoute({
             // Reads that wait for the same event, key or audit entry would otherwise continue all at once.
             await waitToBegin(account_id);
             const to = { account_id, pretty: wantsPretty(ctx) };
-            return { response: await renderOne(presentTurn(session_id, row, query), to) };
+            const rendered = await renderOne(presentTurn(session_id, row, query), to);
+            return { response: { rendered, end: row.end_position } };
           }),
       });
+      // The turn was read from the log, which is ahead of the read models.
+      const isAwaited = wait !== undefined && end !== null;
+      if (isAwaited) await waitUntilTurnVisible({ ...api, onVisibilityTimeout: () => undefined }, end);
       return { page: () => Promise.resolve(rendered) };
     } finally {
       stopWatching();

@@ -163,7 +163,8 @@ async function readSegments(
   let { after = 0 } = page;
   for (const { session, upTo } of segments) {
     if (upTo <= after) continue;
-    if (budget.isFull()) return { rows, more: true };
+    // A fork may have no turns after the shared ones.
+    if (budget.isFull()) return { rows, more: segments.at(-1)!.session.turns > after };
     const { account_id, session_id } = session;
     const bounds = { ...budget.remaining(), after };
     const part = (await source.readModels.findTranscript(account_id, session_id, bounds))?.turns;

@@ -104,6 +104,17 @@ describe('a fork', () => {
     expect(inputsOf(await does.read(second, '?after=1&limit=3'))).toEqual(all.slice(1, 4));
   });
 
+  test('without own turns ends with the page of its last shared turn', async () => {
+    const origin = await run(['a', 'b', 'c']);
+    const first = (await does.fork(origin, 2)).session_id;
+    const second = (await does.fork(first, 2)).session_id;
+    for (const session of [first, second]) {
+      const isLast = async (limit: number): Promise<boolean> =>
+        !(await service.get(`/v1/sessions/${session}?limit=${limit}`)).headers.has('link');
+      expect(await Promise.all([1, 2, 3].map(isLast))).toEqual([false, true, true]);
+    }
+  });
+
   test('answers the turns that it shares as its own, and streams them', async () => {
     const origin = await run(['a', 'b']);
     const { session_id } = await does.fork(origin, 2);

@@ -37,6 +37,35 @@ test('a write that the read models do not show in time is answered all the same,
   await service.close();
 }, 60_000);
 
+test('an equal change is late as well, and answers what the first one recorded', async () => {
+  const service = await startTestService(
+    { text: 'Done.' },
+    { VISIBILITY_WAIT_MS: '5000', WEBHOOKS_ALLOW_PRIVATE: 'true' },
+  );
+  const agent = `/v1/agents/${await service.createAgent()}`;
+  const created = await service.post('/v1/webhooks', { url: 'http://127.0.0.1:9/' });
+  const webhook = `/v1/webhooks/${created.body.data.webhook_id as string}`;
+  const twice = (path: string, body: object) =>
+    Promise.all([1, 2].map(() => service.send('PATCH', path, body)));
+  const release = holdProjection(service.folder);
+  let changes: Awaited<ReturnType<typeof twice>>[];
+  try {
+    changes = await Promise.all([
+      twice(agent, { name: 'Renamed' }),
+      twice(webhook, { enabled: false }),
+    ]);
+  } finally {
+    release();
+  }
+  expect(changes.flat().map(({ headers }) => headers.get(VISIBLE))).toEqual(
+    changes.flat().map(() => 'false'),
+  );
+  const [one, other] = changes[0]!;
+  expect(other!.body).toEqual(one!.body);
+  expect(other!.headers.get('etag')).toBe(one!.headers.get('etag'));
+  await service.close();
+}, 60_000);
+
 test('a session that a stream has named is in the next reads, also while the projector gathers events', async () => {
   let answers = Promise.withResolvers<void>();
   const service = await startTestService(() => answers.promise.then(() => ({ text: 'Done.' })));

@@ -144,6 +144,28 @@ function suite(serverUrl: string): void {
     expect((await one.get(`/v1/sessions/${session_id}`)).body.data.turns).toHaveLength(2);
   });
 
+  test('show the end of a turn to whoever has waited for it at another', async () => {
+    const agent = await createAgent();
+    model.use({ text: 'late', delay_ms: 500 });
+    const begun = await one.post(
+      `/v1/agents/${agent}/run`,
+      { input: 'x' },
+      { prefer: 'respond-async' },
+    );
+    model.use(repeating);
+    const session = `/v1/sessions/${begun.body.data.session_id as string}`;
+    // The projector is late with the end.
+    const held = execute(
+      database.url,
+      `DO $$ BEGIN LOCK TABLE ${liveSchema(VERSION)}.turns IN SHARE MODE; PERFORM pg_sleep(2); END $$`,
+    );
+    const turn = await other.get(`${session}/turns/1`, { prefer: 'wait=30' });
+    const read = await other.get(session);
+    await held;
+    expect(turn.body.data).toMatchObject({ status: 'completed', output: 'late' });
+    expect(read.body.data).toMatchObject({ status: 'idle', turns: [turn.body.data] });
+  });
+
   test('run one after the other on a session that both are asked to go on with', async () => {
     const agent = await createAgent();
     const { session_id } = (await one.post(`/v1/agents/${agent}/run`, { input: '0' })).body.data;
