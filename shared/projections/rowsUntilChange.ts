@@ -3,7 +3,8 @@ import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ProgressSource } from './progress.ts';
 
-const MAX_ROWS = 10_000;
+/** What a row takes besides its texts, in characters: of rows with short texts, ten thousand are cached. */
+const ROW_CHARS = 800;
 
 /** The rows that every request and run reads, and that few events change. */
 type Rows = Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAgent'>;
@@ -38,10 +39,10 @@ export function rowsUntilChange(readModels: RowsOfGeneration, progress: Progress
   });
 
   function remembering<Row extends Texts>(find: (id: string) => Promise<Row | undefined>) {
+    // With the option `max`, `clear` would write to the places of as many rows.
     const rows = new LRUCache<string, Row>({
-      max: MAX_ROWS,
       maxSize: LIMITS.cache.rowChars,
-      sizeCalculation: ({ name, instruction = '' }) => name.length + instruction.length + 1,
+      sizeCalculation: ({ name, instruction = '' }) => name.length + instruction.length + ROW_CHARS,
     });
     memories.push(rows);
     return async (id: string): Promise<Row | undefined> => {
