@@ -22,7 +22,7 @@ interface Texts {
 }
 
 /**
- * Caches rows until the projector of this process has applied an event other than a session event,
+ * Caches rows until the projector of this process has applied an event that may change one,
  * or until the generation changes, which may happen at any time. Queries still see every shown
  * write, because the projector reports its position and the kind of change in one message.
  */
@@ -34,8 +34,8 @@ export function rowsUntilChange(readModels: RowsOfGeneration, progress: Progress
     changes += 1;
     memories.forEach((memory) => memory.clear());
   }
-  progress.subscribe(({ onlySessions }) => {
-    if (!onlySessions) forgetAll();
+  progress.subscribe(({ keepsKnownRows }) => {
+    if (!keepsKnownRows) forgetAll();
   });
 
   function remembering<Row extends Texts>(find: (id: string) => Promise<Row | undefined>) {
