@@ -5,7 +5,11 @@ import { readPage } from '../eventlog/reading/readWhole.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { requireSupportedParameters, type ParametersInput } from './validateParameters.ts';
 import { requireSupported, type AgentCatalogue } from './catalogue.ts';
-import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
+import {
+  waitUntilAgentVisible,
+  type Actor,
+  type CommandContext,
+} from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
 import { type Claim, createOnce } from '../requests/idempotency.ts';
 import { newStreamTarget } from '../commandHandling/targetStream.ts';
@@ -63,7 +67,7 @@ async function findCreatedAgent(
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [created] = await readPage(context, agentStream(agent_id), beginning);
   if (!created) return undefined;
-  await waitUntilVisible(context, created.recorded.position);
+  await waitUntilAgentVisible(context, created.recorded.position);
   return { agent_id, created_at: created.recorded.metadata.recorded_at };
 }
 
@@ -88,7 +92,7 @@ export async function createAgent(
       const target = newStreamTarget(agentStream(agent_id), agent);
       const command = { type: 'create_agent', configuration } as const;
       const { position, recorded_at } = (await handle(context, actor, target, command))!;
-      await waitUntilVisible(context, position);
+      await waitUntilAgentVisible(context, position);
       return { agent_id, created_at: recorded_at };
     },
   }).catch((error: unknown) => {

@@ -75,12 +75,20 @@ export async function waitUntilVisible(
 }
 
 /**
- * The same for the end of a turn. In a single process, queries wait for the projection instead, so
- * that a run does not.
+ * The same for the end of a turn, or a new agent. In a single process, queries wait for the projection
+ * instead, so that a run or the creation does not.
  */
 export async function waitUntilTurnVisible(
   context: VisibilityContext,
   position: Position,
 ): Promise<void> {
   if (context.readModels.showLater?.(position) !== true) await waitUntilVisible(context, position);
+}
+
+export async function waitUntilAgentVisible(
+  context: VisibilityContext,
+  position: Position,
+): Promise<void> {
+  if (context.readModels.showLater?.(position, 'new agent') !== true)
+    await waitUntilVisible(context, position);
 }

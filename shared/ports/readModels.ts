@@ -21,10 +21,10 @@ export interface ReadModels extends ReadModelQueries {
   /** Resolves true once everything up to the position is visible, false after `timeoutMs`. */
   untilShown(position: Position, timeoutMs: number): Promise<boolean>;
   /**
-   * Makes later session queries wait for the position, so that its writer need not; false when
-   * waiting is pointless. Absent when other processes answer queries.
+   * Makes later queries of sessions, or those that may show a new agent, wait for the position, so that
+   * its writer need not; false when waiting is pointless. Absent when other processes answer queries.
    */
-  showLater?(position: Position): boolean;
+  showLater?(position: Position, what?: 'session' | 'new agent'): boolean;
   close(): Promise<void>;
 }
 

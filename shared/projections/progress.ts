@@ -9,8 +9,11 @@ export interface Progress {
   caughtUp: boolean;
   /** 0 to 100. An estimate for display. */
   percent: number;
-  /** True when only session events were applied since the previous progress. */
-  onlySessions: boolean;
+  /**
+   * True when no API key and no agent of before was changed since the previous progress: only events of
+   * sessions and requests, and new agents, were applied.
+   */
+  keepsKnownRows: boolean;
 }
 
 /** The progress of one generation of the read models. */

@@ -17,7 +17,8 @@ type SessionQuery =
   | 'findTranscript'
   | 'indexProgress'
   | 'sumUsage';
-type Query = SessionQuery | 'findAgent' | 'listAgents' | 'agentListVersion';
+type AgentListQuery = 'listAgents' | 'agentListVersion';
+type Query = SessionQuery | AgentListQuery | 'findAgent';
 
 const later = (left: Position | undefined, right: Position): Position =>
   left === undefined || right > left ? right : left;
@@ -33,6 +34,8 @@ export function readYourWrites(readModels: ReadModels, { waitMs, late }: Options
   let pending: Position | undefined;
   /** The same for writes that only affect queries of sessions. */
   let pendingForSessions: Position | undefined;
+  /** The same for new agents. */
+  let pendingAgent: Position | undefined;
 
   const waitLimit = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
 
@@ -49,37 +52,47 @@ export function readYourWrites(readModels: ReadModels, { waitMs, late }: Options
       );
     if (pending === position) pending = undefined;
     if (pendingForSessions === position) pendingForSessions = undefined;
+    if (pendingAgent === position) pendingAgent = undefined;
   }
 
-  function guarded<Name extends Query>(name: Name): ReadModels[Name] {
+  function guarded<Name extends Query>(
+    name: Name,
+    pendingFor: () => Position | undefined = () => undefined,
+  ): ReadModels[Name] {
     const query = readModels[name] as (...args: unknown[]) => Promise<unknown>;
     const ask = async (...args: unknown[]): Promise<unknown> => {
       if (pending !== undefined) await requireShown(pending);
+      const position = pendingFor();
+      if (position !== undefined) await requireShown(position);
       return query(...args);
     };
     return ask as ReadModels[Name];
   }
 
-  function ofSessions<Name extends SessionQuery>(name: Name): ReadModels[Name] {
-    const query = guarded(name) as (...args: unknown[]) => Promise<unknown>;
-    const ask = async (...args: unknown[]): Promise<unknown> => {
-      if (pendingForSessions !== undefined) await requireShown(pendingForSessions);
-      return query(...args);
-    };
-    return ask as ReadModels[Name];
-  }
+  const ofSessions = <Name extends SessionQuery>(name: Name): ReadModels[Name] =>
+    guarded(name, () => pendingForSessions);
+  const ofAgents = <Name extends AgentListQuery>(name: Name): ReadModels[Name] =>
+    guarded(name, () => pendingAgent);
+  const findShownAgent = guarded('findAgent');
 
   return {
     ...readModels,
     untilShown,
-    showLater(position) {
+    showLater(position, what = 'session') {
       if (late() !== undefined) return false;
-      pendingForSessions = later(pendingForSessions, position);
+      if (what === 'session') pendingForSessions = later(pendingForSessions, position);
+      else pendingAgent = later(pendingAgent, position);
       return true;
     },
-    findAgent: guarded('findAgent'),
-    listAgents: guarded('listAgents'),
-    agentListVersion: guarded('agentListVersion'),
+    /** Only an agent that is not shown yet may be new: runs of others do not wait. */
+    async findAgent(id) {
+      const agent = await findShownAgent(id);
+      if (agent || pendingAgent === undefined) return agent;
+      await requireShown(pendingAgent);
+      return findShownAgent(id);
+    },
+    listAgents: ofAgents('listAgents'),
+    agentListVersion: ofAgents('agentListVersion'),
     findSession: ofSessions('findSession'),
     listSessions: ofSessions('listSessions'),
     listSessionRevisions: ofSessions('listSessionRevisions'),

@@ -3,7 +3,8 @@ import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ProgressSource } from './progress.ts';
 
-const MAX_ROWS = 10_000;
+/** What a row takes besides its texts, in characters: of rows with short texts, ten thousand are cached. */
+const ROW_CHARS = 800;
 
 /** The rows that every request and run reads, and that few events change. */
 type Rows = Pick<ReadModels, 'findApiKey' | 'findApiKeyByHash' | 'findAgent'>;
@@ -21,7 +22,7 @@ interface Texts {
 }
 
 /**
- * Caches rows until the projector of this process has applied an event other than a session event,
+ * Caches rows until the projector of this process has applied an event that may change one,
  * or until the generation changes, which may happen at any time. Queries still see every shown
  * write, because the projector reports its position and the kind of change in one message.
  */
@@ -33,15 +34,15 @@ export function rowsUntilChange(readModels: RowsOfGeneration, progress: Progress
     changes += 1;
     memories.forEach((memory) => memory.clear());
   }
-  progress.subscribe(({ onlySessions }) => {
-    if (!onlySessions) forgetAll();
+  progress.subscribe(({ keepsKnownRows }) => {
+    if (!keepsKnownRows) forgetAll();
   });
 
   function remembering<Row extends Texts>(find: (id: string) => Promise<Row | undefined>) {
+    // With the option `max`, `clear` would write to the places of as many rows.
     const rows = new LRUCache<string, Row>({
-      max: MAX_ROWS,
       maxSize: LIMITS.cache.rowChars,
-      sizeCalculation: ({ name, instruction = '' }) => name.length + instruction.length + 1,
+      sizeCalculation: ({ name, instruction = '' }) => name.length + instruction.length + ROW_CHARS,
     });
     memories.push(rows);
     return async (id: string): Promise<Row | undefined> => {

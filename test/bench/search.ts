@@ -141,7 +141,7 @@ const readModels = openSqliteReadModels({ folder, progress });
 progress.publish({
   position: last.position,
   caughtUp: true,
-  onlySessions: false,
+  keepsKnownRows: false,
   percent: 100,
   generation: store.generation,
 });

@@ -103,7 +103,7 @@ for (const agents of [20, TURNS]) {
     generation: store.generation,
     caughtUp: true,
     percent: 100,
-    onlySessions: false,
+    keepsKnownRows: false,
   });
   const readModels = openSqliteReadModels({ folder, progress });
   say(`${TURNS} turns of ${agents} agents in a year: ${rows} rows`);

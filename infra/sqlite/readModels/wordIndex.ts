@@ -44,12 +44,22 @@ const OF_ACCOUNT = `SELECT ${COLUMNS} FROM (SELECT session_id, account_id FROM $
   WHERE turn > coalesce((SELECT max(turn) FROM turn_words WHERE turn_words.session_id = recent.session_id), 0)
     AND turns.status <> 'running' AND ${BEHIND} LIMIT ${turnsOfAccount}`;
 
-/** Inserts at the next free rowid of the bucket ?5, unless it is full or the turn was erased. */
-const INSERT_WORDS = `INSERT OR IGNORE INTO turn_words (rowid, session_id, turn, words, revision)
-  SELECT free, ?1, ?2, ?3, ?4 FROM (
-    SELECT coalesce((SELECT rowid + 1 FROM turn_words WHERE rowid BETWEEN ${firstRowid('?5')} AND ${lastRowid('?5')} ORDER BY rowid DESC LIMIT 1), ${firstRowid('?5')}) AS free
-  ) WHERE free <= ${lastRowid('?5')} AND EXISTS (SELECT 1 FROM turns JOIN sessions USING (session_id)
-    WHERE session_id = ?1 AND turn = ?2 AND sessions.status <> 'erased')`;
+/**
+ * Inserts turns at the next free rowids of their buckets, except those of full buckets and erased turns. In
+ * one statement and in the order of rowids: at the start of each statement with a trigger, and at each lower
+ * rowid, FTS5 writes another segment, which is merged with others later.
+ */
+const INSERT_WORDS = `WITH given AS (
+    SELECT value ->> 0 AS session_id, value ->> 1 AS turn, value ->> 2 AS words, value ->> 3 AS revision,
+      value ->> 4 AS bucket, key AS nth FROM json_each(?)
+  ), placed AS (
+    SELECT *, row_number() OVER (PARTITION BY bucket ORDER BY nth) - 1
+      + coalesce((SELECT rowid + 1 FROM turn_words WHERE rowid BETWEEN ${firstRowid('bucket')} AND ${lastRowid('bucket')} ORDER BY rowid DESC LIMIT 1), ${firstRowid('bucket')}) AS place
+    FROM given WHERE EXISTS (SELECT 1 FROM turns JOIN sessions USING (session_id)
+      WHERE session_id = given.session_id AND turn = given.turn AND sessions.status <> 'erased')
+  )
+  INSERT OR IGNORE INTO turn_words (rowid, session_id, turn, words, revision)
+  SELECT place, session_id, turn, words, revision FROM placed WHERE place <= ${lastRowid('bucket')} ORDER BY place`;
 
 /** Never moves back: a rebuild starts in another file. */
 const ADVANCE = `INSERT INTO indexed (only_row, position) VALUES (1, ?)
@@ -170,13 +180,15 @@ export function createWordIndex(database: DatabaseSync) {
     },
     /** Inside a transaction. */
     index(turns: readonly TurnWords[], outOfOrder = false): void {
-      const withBuckets = turns
-        .map((turn) => ({ ...turn, bucket: bucketOf(turn.session_id) }))
-        // FTS5 starts another segment whenever a rowid is lower than the previous one.
-        .toSorted((a, b) => a.bucket - b.bucket);
       const { index, advance } = statements();
-      for (const { session_id, turn, tokens, revision, bucket } of withBuckets)
-        index.run(session_id, turn, tokens.join(' '), revision, bucket);
+      const given = turns.map(({ session_id, turn, tokens, revision }) => [
+        session_id,
+        turn,
+        tokens.join(' '),
+        revision,
+        bucketOf(session_id),
+      ]);
+      index.run(JSON.stringify(given));
       const last = turns.at(-1)?.end_position;
       if (last && !outOfOrder) advance.run(last);
     },

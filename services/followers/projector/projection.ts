@@ -51,7 +51,7 @@ export interface Projection {
   onProgress: (batch: AppliedBatch) => void;
   /** Measures how far the projection is behind. */
   lag?: Pick<LagTracker, 'startBatch' | 'finishBatch'>;
-  /** Pauses after a batch with session events only, to gather larger batches; no pause by default. */
+  /** Pauses after a batch that keeps known rows, to gather larger batches; no pause by default. */
   gathering?: Pick<Gathering, 'pause'>;
   /**
    * Called with one sentence on why the log is not followed, and with undefined once it is. A rejection

@@ -26,7 +26,11 @@ interface SubscriptionState {
   onAccepted: () => Promise<void>;
 }
 
-const isOfSession = ({ stream }: StoredEvent): boolean => streamKind(stream) === 'session';
+/** Their readers request the batch, or read the log. */
+const GATHERED_STREAMS = ['session', 'request'];
+
+const keepsKnownRows = ({ stream, type }: StoredEvent): boolean =>
+  type === 'agent.created.v1' || GATHERED_STREAMS.includes(streamKind(stream));
 
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
 async function follow(projection: Projection, state: SubscriptionState): Promise<void> {
@@ -63,13 +67,20 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
         : endPosition === undefined
           ? 0
           : percentOf(position, endPosition);
-      const onlySessions = !isFirst && events.every(isOfSession);
+      const keepsRows = !isFirst && events.every(keepsKnownRows);
       isFirst = false;
-      progress = { position, caughtUp, percent, onlySessions, events: state.events, parked };
+      progress = {
+        position,
+        caughtUp,
+        percent,
+        keepsKnownRows: keepsRows,
+        events: state.events,
+        parked,
+      };
     },
     async onHandled() {
       onProgress(progress);
-      if (progress.caughtUp && progress.onlySessions) await gathering?.pause(signal);
+      if (progress.caughtUp && progress.keepsKnownRows) await gathering?.pause(signal);
     },
   });
 }

@@ -61,7 +61,9 @@ describe.each(kinds)('changed rows on $name', ({ start }) => {
 
   /** The answer once the service has read changed rows: it keeps rows for a moment, or until a change. */
   async function untilRead(ask: () => Promise<Reply>): Promise<Reply> {
-    await other.post('/v1/agents', { name: 'Another', instruction: 'Wait.', model: 'scripted' });
+    const agent = { name: 'Another', instruction: 'Wait.', model: 'scripted' };
+    const { body } = await other.post('/v1/agents', agent);
+    await other.send('PATCH', `/v1/agents/${body.data.agent_id}`, { name: 'Changed' });
     return eventually(ask, ({ status }) => status !== 200);
   }
 

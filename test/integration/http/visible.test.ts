@@ -13,17 +13,20 @@ test('a write that the read models do not show in time is answered all the same,
     { VISIBILITY_WAIT_MS: '5000', MODEL_MAX_RETRIES: '0' },
   );
   const agent = await service.createAgent();
-  const create = () =>
-    service.post('/v1/agents', { name: 'Late', instruction: 'Be brief.', model: 'scripted' });
+  let changes = 0;
+  const change = () =>
+    service.send('PATCH', `/v1/agents/${agent}`, { name: `Late ${(changes += 1)}` });
   const run = () => service.post(`/v1/agents/${agent}/run`, { input: 'x' });
   const told = async (asked: ReturnType<typeof run>) => {
     const { status, headers } = await asked;
     return [status, headers.get(VISIBLE)];
   };
+  // Nothing waits for the new agent any more.
+  await service.get('/v1/agents');
   const release = holdProjection(service.folder);
   try {
     service.model.use([{ status: 500 }]);
-    expect(await Promise.all([told(create()), told(run())])).toEqual([
+    expect(await Promise.all([told(change()), told(run())])).toEqual([
       [200, 'false'],
       [502, 'false'],
     ]);
@@ -33,7 +36,7 @@ test('a write that the read models do not show in time is answered all the same,
   } finally {
     release();
   }
-  await eventually(create, ({ status, headers }) => status === 200 && !headers.has(VISIBLE));
+  await eventually(change, ({ status, headers }) => status === 200 && !headers.has(VISIBLE));
   await service.close();
 }, 60_000);
 
@@ -87,5 +90,18 @@ test('a session that a stream has named is in the next reads, also while the pro
     await service.get('/v1/sessions');
   }
   expect(seen).toEqual(seen.map(() => true));
+  await service.close();
+}, 60_000);
+
+test('a new agent is listed, found and run at once, also while the projector gathers events', async () => {
+  const service = await startTestService({ text: 'Done.' });
+  for (let number = 0; number < 5; number += 1) {
+    const listed = await service.createAgent();
+    expect(JSON.stringify((await service.get('/v1/agents')).body)).toContain(listed);
+    const found = await service.createAgent();
+    expect((await service.get(`/v1/agents/${found}`)).status).toBe(200);
+    const used = await service.createAgent();
+    expect((await service.post(`/v1/agents/${used}/run`, { input: 'x' })).status).toBe(200);
+  }
   await service.close();
 }, 60_000);

@@ -79,7 +79,7 @@ async function search(word: string) {
   const readModels = openSqliteReadModels({ folder, progress });
   const position = history.lastPosition();
   const { generation } = store;
-  progress.publish({ position, caughtUp: true, onlySessions: false, percent: 100, generation });
+  progress.publish({ position, caughtUp: true, keepsKnownRows: false, percent: 100, generation });
   const { rows } = await readModels.listSessions('acct_1', { ...ALL, words: [word] });
   const holds = await readModels.holdsErased();
   await readModels.close();

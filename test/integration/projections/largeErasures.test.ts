@@ -197,7 +197,7 @@ async function queried(session: string) {
   progress.publish({
     position,
     caughtUp: true,
-    onlySessions: false,
+    keepsKnownRows: false,
     percent: 100,
     generation: store.generation,
   });

@@ -32,7 +32,7 @@ const caughtUpTo = (position: Position, generation: number): ProjectionProgress 
   generation,
   caughtUp: true,
   percent: 100,
-  onlySessions: false,
+  keepsKnownRows: false,
 });
 
 test('only the owner may read the files', async () => {
@@ -218,7 +218,7 @@ test('what is remembered of a generation goes with it, also where the next one e
   progress.publish({ ...caughtUpTo(positionOf(1), 2), caughtUp: false, percent: 50 });
   expect(await rows.findAgent('agent_phantom')).toBeDefined();
   await newer.apply([created('agent_1')], reached(positionOf(2)));
-  progress.publish({ ...caughtUpTo(positionOf(2), 2), onlySessions: true });
+  progress.publish({ ...caughtUpTo(positionOf(2), 2), keepsKnownRows: true });
   expect(await rows.findAgent('agent_phantom')).toBeUndefined();
   await readModels.close();
   await Promise.all([older.close(), newer.close()]);

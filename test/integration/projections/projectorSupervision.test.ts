@@ -134,7 +134,7 @@ test('events of sessions are gathered until a batch is requested, and none is ov
   expect([applied.length, pauses]).toEqual([4, 3]);
 });
 
-test('it says where nothing but sessions changed, and never so of what came before it began', async () => {
+test('it says where no row of before changed, and never so of what came before it began', async () => {
   const end = new AbortController();
   const told: boolean[] = [];
   await appendTo(log, 'session-session_a', [sessionStarted()]);
@@ -143,14 +143,15 @@ test('it says where nothing but sessions changed, and never so of what came befo
     store,
     signal: end.signal,
     logger: recordingLogger().logger,
-    onProgress({ onlySessions }) {
-      told.push(onlySessions);
+    onProgress({ keepsKnownRows }) {
+      told.push(keepsKnownRows);
       if (told.length === 1) void appendTo(log, 'session-session_b', [sessionStarted()]);
       if (told.length === 2) void appendAgents(log, 0, 1);
-      if (told.length === 3) end.abort();
+      if (told.length === 3) void appendAgents(log, 1, 2, 1);
+      if (told.length === 4) end.abort();
     },
   });
-  expect(told).toEqual([false, true, false]);
+  expect(told).toEqual([false, true, true, false]);
 });
 
 test('a projection catches up in batches and says how far it is', async () => {

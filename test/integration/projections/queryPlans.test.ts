@@ -61,7 +61,13 @@ beforeEach(() => {
   const progress = createProgressChannel();
   readModels = openSqliteReadModels({ folder, progress });
   const position = '1' as Position;
-  progress.publish({ generation: 1, position, caughtUp: true, onlySessions: false, percent: 100 });
+  progress.publish({
+    generation: 1,
+    position,
+    caughtUp: true,
+    keepsKnownRows: false,
+    percent: 100,
+  });
 });
 afterEach(async () => {
   jest.restoreAllMocks();

@@ -26,6 +26,8 @@ const copies = async (): Promise<string[]> =>
 
 test('goes on where it was interrupted, names what differs, and leaves no copy behind', async () => {
   for (let agent = 0; agent < 3; agent += 1) await service.createAgent({ name: `Agent ${agent}` });
+  // A list waits for the rows of new agents.
+  await service.get('/v1/agents');
   await rowForger({ DATA_DIR: service.folder }).run(`UPDATE agents SET instruction = 'Forged.'`);
   const interrupted = startCli(service.folder, 'projections', 'verify');
   await interrupted.told((err) => err.includes('of the log read') || err.includes('compared'));

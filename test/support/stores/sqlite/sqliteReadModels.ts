@@ -21,7 +21,7 @@ async function openIn(folder: string): Promise<ReadModelsFixture> {
       progress.publish({
         position,
         caughtUp,
-        onlySessions: false,
+        keepsKnownRows: false,
         percent: caughtUp ? 100 : 40,
         generation: store.generation,
       }),

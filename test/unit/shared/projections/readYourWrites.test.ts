@@ -14,7 +14,11 @@ function shownUpTo(first: number) {
       return position <= state.shown;
     },
     findSession: async () => undefined,
-    findAgent: async () => undefined,
+    findAgent: async (agent_id: string) =>
+      agent_id === 'agent_known' || (agent_id === 'agent_new' && state.shown >= at(7))
+        ? { agent_id }
+        : undefined,
+    agentListVersion: async () => 'version',
     findApiKey: async () => undefined,
   } as unknown as ReadModels;
   const readModels = readYourWrites(inner, { waitMs: 700, late: () => state.late });
@@ -77,6 +81,25 @@ test('the end of a turn is waited for by queries of sessions, and by nobody else
   await readModels.findSession('session_1');
   await readModels.findSession('session_1');
   expect(state.waits).toEqual([700, 700]);
+});
+
+test('a new agent is waited for by lists, and by a query that does not find it', async () => {
+  const { state, readModels } = shownUpTo(5);
+  expect(readModels.showLater!(at(7), 'new agent')).toBe(true);
+  await readModels.findSession('session_1');
+  expect(await readModels.findAgent('agent_known')).toMatchObject({ agent_id: 'agent_known' });
+  expect(state.waits).toEqual([]);
+  for (const query of [
+    () => readModels.findAgent('agent_new'),
+    () => readModels.agentListVersion('acct_1'),
+  ])
+    await expect(query()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(state.waits).toEqual([700, 700]);
+  state.shown = at(7);
+  expect(await readModels.findAgent('agent_new')).toMatchObject({ agent_id: 'agent_new' });
+  expect(await readModels.findAgent('agent_unknown')).toBeUndefined();
+  await readModels.agentListVersion('acct_1');
+  expect(state.waits).toEqual([700, 700, 700]);
 });
 
 test('nothing is shown later where it is known that it will not be', () => {

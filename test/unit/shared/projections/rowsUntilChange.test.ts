@@ -21,13 +21,13 @@ function withAgent() {
   const generation = (): number => state.generation;
   const inner = { findAgent: find, findApiKey: find, findApiKeyByHash: find, generation };
   const rows = rowsUntilChange(inner as unknown as ReadModels & typeof inner, progress);
-  const tell = (onlySessions: boolean) =>
+  const tell = (keepsKnownRows: boolean) =>
     progress.publish({
       position: undefined,
       caughtUp: true,
       percent: 100,
       generation: 1,
-      onlySessions,
+      keepsKnownRows,
     });
   return { state, rows, tell };
 }
