@@ -108,6 +108,16 @@ export function hostileModelServerContract(
         /is compressed/,
       ],
       [
+        'that is an error',
+        { status: 200, body: { error: { code: 'insufficient_quota' } } },
+        /answered with an error: the quota is used up\.$/,
+      ],
+      [
+        'that is not HTTP',
+        { respond: (response) => void response.socket!.end('+OK\r\n') },
+        /answered with something that is not HTTP \(HTTPParserError\)\.$/,
+      ],
+      [
         'with a function name without an end',
         calling({ name: longName, arguments: '' }),
         /too long/,

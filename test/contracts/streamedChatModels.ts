@@ -258,6 +258,11 @@ export function streamedChatModelsContract(
     expect(answer).toMatchObject({ content: 'Hi', tokens: undefined });
   });
 
+  test('an empty error is none', async () => {
+    const answer = await answerOf(stream(chunkOf({ content: 'Hi' }), eventOf({ error: '' }), END));
+    expect(answer).toMatchObject({ content: 'Hi', finish_reason: 'stop' });
+  });
+
   test('an answer is there with its last word, though the server goes on', async () => {
     const began = performance.now();
     server.use({
@@ -293,6 +298,12 @@ export function streamedChatModelsContract(
         stream(some, eventOf({ error: { code: 'insufficient_quota', message: 'm' } })),
         'some',
         /with an error: the quota is used up\.$/,
+      ],
+      [
+        'an error that is no part of an answer',
+        stream(some, eventOf({ object: 'error', message: 'm', code: 500 }), DONE),
+        'some',
+        /broke off in the middle/,
       ],
       [
         'what is no chunk',

@@ -5,6 +5,7 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
 import { maybe } from './chunk.ts';
+import { FINISH_REASONS } from '../finishReasons.ts';
 import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
@@ -117,6 +118,16 @@ function tokens(body: unknown): Tokens | undefined {
   return { prompt, completion, total: Math.max(total ?? 0, prompt + completion) };
 }
 
+/** An error that the provider reports within an answer. `what` completes "The model provider …". */
+export function reportedError(what: string, error: unknown): TurnlogError {
+  const reason = FINISH_REASONS.get((error as { code?: unknown }).code);
+  return new TurnlogError(
+    'model_error',
+    `The model provider ${what} with an error${reason === undefined ? '' : `: ${reason}`}.`,
+    { retriable: true },
+  );
+}
+
 /** Why an answer has no text, by finish reason. */
 const EMPTY_ANSWER_REASONS: ReadonlyMap<unknown, string> = new Map([
   ['length', ': the model reached its limit of tokens before it said anything'],
@@ -129,11 +140,14 @@ const EMPTY_ANSWER_REASONS: ReadonlyMap<unknown, string> = new Map([
  * chat completion, holds a tool call over its limits, or has an empty first choice.
  */
 export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
-  if (!isCompletion()(body))
+  if (!isCompletion()(body)) {
+    const error = (body as { error?: unknown } | null)?.error;
+    if (error) throw reportedError('answered', error);
     throw new TurnlogError(
       'model_error',
       "The model provider's answer is not a chat completion, or has a tool call that is too long.",
     );
+  }
   const choice = body.choices[0];
   const calls = choice ? toolCalls(choice.message) : [];
   const text = choice?.message.content || choice?.message.refusal || null;
