@@ -25,7 +25,7 @@ export interface Failure {
   kind: 'timeout' | 'refused' | 'invalid' | 'lost';
   /** For operators. It quotes nothing from the server, which may be hostile. */
   reason: string;
-  /** What the server said: in a refusal, or last on its standard error. */
+  /** What the server said: in a refusal, as its HTTP status, or last on its standard error. */
   quote: string;
 }
 
