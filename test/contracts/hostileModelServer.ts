@@ -113,6 +113,11 @@ export function hostileModelServerContract(
         /answered with an error: the quota is used up\.$/,
       ],
       [
+        'that an error ended',
+        completion({ finish_reason: 'error', message: { content: 'Half of' } }),
+        /broke off its answer with an error\.$/,
+      ],
+      [
         'that is not HTTP',
         { respond: (response) => void response.socket!.end('+OK\r\n') },
         /answered with something that is not HTTP \(HTTPParserError\)\.$/,

@@ -306,6 +306,12 @@ export function streamedChatModelsContract(
         /broke off in the middle/,
       ],
       [
+        'an error for a finish reason',
+        stream(some, chunkOf({}, { finish_reason: 'error' }), DONE),
+        'some',
+        /broke off its answer with an error\.$/,
+      ],
+      [
         'what is no chunk',
         stream(some, 'data: <html>\n\n'),
         'some',

@@ -137,7 +137,7 @@ const EMPTY_ANSWER_REASONS: ReadonlyMap<unknown, string> = new Map([
 /**
  * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model` is
  * the requested one when the provider does not name another. Throws `model_error` when the body is not a
- * chat completion, holds a tool call over its limits, or has an empty first choice.
+ * chat completion, holds a tool call over its limits, ended with an error, or has an empty first choice.
  */
 export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
   if (!isCompletion()(body)) {
@@ -149,6 +149,8 @@ export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
     );
   }
   const choice = body.choices[0];
+  // OpenRouter's finish reason of an answer that its server has not completed.
+  if (choice?.finish_reason === 'error') throw reportedError('broke off its answer', {});
   const calls = choice ? toolCalls(choice.message) : [];
   const text = choice?.message.content || choice?.message.refusal || null;
   if (!choice || (text === null && calls.length === 0))
