@@ -128,16 +128,10 @@ export function reportedError(what: string, error: unknown): TurnlogError {
   );
 }
 
-/** Why an answer has no text, by finish reason. */
-const EMPTY_ANSWER_REASONS: ReadonlyMap<unknown, string> = new Map([
-  ['length', ': the model reached its limit of tokens before it said anything'],
-  ['content_filter', ': its content filter stopped the model'],
-]);
-
 /**
  * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model` is
  * the requested one when the provider does not name another. Throws `model_error` when the body is not a
- * chat completion, holds a tool call over its limits, ended with an error, or has an empty first choice.
+ * chat completion, holds a tool call over its limits, or ended with an error.
  */
 export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
   if (!isCompletion()(body)) {
@@ -148,23 +142,17 @@ export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
       "The model provider's answer is not a chat completion, or has a tool call that is too long.",
     );
   }
-  const choice = body.choices[0];
+  const choice = body.choices[0]!;
   // OpenRouter's finish reason of an answer that its server has not completed.
-  if (choice?.finish_reason === 'error') throw reportedError('broke off its answer', {});
-  const calls = choice ? toolCalls(choice.message) : [];
-  const text = choice?.message.content || choice?.message.refusal || null;
-  if (!choice || (text === null && calls.length === 0))
-    throw new TurnlogError(
-      'model_error',
-      `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(choice?.finish_reason) ?? ''}.`,
-    );
+  if (choice.finish_reason === 'error') throw reportedError('broke off its answer', {});
+  const text = choice.message.content || choice.message.refusal || null;
   const reasoning = toStorableText(beginningOf(reasoningOf(choice.message), reasoningChars));
   return {
     response_id: label(body.id ?? ''),
     model: nameOr(requestedModel, body.model ?? ''),
     content: text === null ? null : toStorableText(text),
     ...(reasoning !== '' && { reasoning }),
-    tool_calls: calls,
+    tool_calls: toolCalls(choice.message),
     finish_reason: nameOr('', choice.finish_reason ?? ''),
     tokens: tokens(body),
   };
