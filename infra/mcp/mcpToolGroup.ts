@@ -32,7 +32,7 @@ const failureText = ({ kind, quote }: McpFailure, { callMs }: McpServer): string
   ({
     refused: `The server refuses the call: ${quote}`,
     timeout: `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`,
-    invalid: 'The server’s answer is not valid.',
+    invalid: `The server’s answer is not valid${quote && ` (${quote})`}. Whether it did something is not known.`,
     lost: 'The server went away during the call. Whether it did something is not known.',
   })[kind];
 

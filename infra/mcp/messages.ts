@@ -25,7 +25,7 @@ export interface Failure {
   kind: 'timeout' | 'refused' | 'invalid' | 'lost';
   /** For operators. It quotes nothing from the server, which may be hostile. */
   reason: string;
-  /** The server's text: from a refusal, or the last on its standard error. */
+  /** The server's text: from a refusal, its HTTP status, or the last on its standard error. */
   quote: string;
 }
 

@@ -7,6 +7,7 @@ import type { MemoryLedger } from '../../shared/lib/memory/ledger.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { ChatModels, ModelInfo } from '../../shared/ports/chatModel.ts';
 import { lazyValidator } from '../../shared/lib/validation/validation.ts';
+import { toStorableText } from './answers/answer.ts';
 import { requestCompletion } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
 import { Agent, buildConnector } from '../lib/http/dispatchers.ts';
@@ -48,8 +49,8 @@ const isSize = (value: unknown): value is number =>
   Number.isInteger(value) && (value as number) > 0 && (value as number) <= LIMITS.model.tokens;
 
 /**
- * The models in a provider's answer to `GET /models`, in its order, up to the limit. `known` are
- * models whose limits this release knows. Throws `model_error` for an answer without models.
+ * The models in a provider's answer to `GET /models`, in its order, up to the limit; without those
+ * whose ids no agent can have. `known` are models whose limits this release knows. Throws `model_error` for an answer without models.
  */
 export function parseModelList(
   body: unknown,
@@ -59,7 +60,8 @@ export function parseModelList(
   const listed = isModelList()(body) ? body.data : [];
   const ids = new Set<string>();
   const models = listed.flatMap(({ id, ...sizes }): ModelInfo[] => {
-    if (id === '' || id.length > LIMITS.model.labelChars || ids.has(id)) return [];
+    const isUsable = id !== '' && id.length <= LIMITS.model.labelChars && toStorableText(id) === id;
+    if (!isUsable || ids.has(id)) return [];
     ids.add(id);
     const documented = configuredModels.find((model) => model.id === id);
     if (documented) return [documented];

@@ -102,10 +102,14 @@ function refusedError(error: APIError, cause: Error): TurnlogError {
   });
 }
 
+/** undici's errors for a response that is not HTTP. The first is a name: its code is undefined. */
+const NOT_HTTP: readonly unknown[] = ['HTTPParserError', 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH'];
+
 /** The code of the network error at the bottom of the chain of causes, such as ECONNREFUSED. */
 function networkCode(error: unknown): string | undefined {
   if (!(error instanceof Error)) return undefined;
-  return networkCode(error.cause) ?? (error as NodeJS.ErrnoException).code;
+  const { cause, code, name } = error as NodeJS.ErrnoException;
+  return networkCode(cause) ?? code ?? (NOT_HTTP.includes(name) ? name : undefined);
 }
 
 /** The cause for the log, without any text of a response, which may quote the prompt or keys. */
@@ -136,7 +140,9 @@ export function toModelError(error: unknown): TurnlogError {
         ? 'closed the connection without an answer'
         : code === 'UND_ERR_HEADERS_OVERFLOW'
           ? 'answered with headers that are too long'
-          : 'could not be reached';
+          : NOT_HTTP.includes(code)
+            ? 'answered with something that is not HTTP'
+            : 'could not be reached';
     const message = `The model provider ${what}${code ? ` (${code})` : ''}.`;
     return new TurnlogError('model_error', message, { retriable: true, cause });
   }

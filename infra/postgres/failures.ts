@@ -55,8 +55,17 @@ export function isAway(error: unknown): boolean {
   return ['Error', 'AggregateError'].includes(name) && code?.startsWith('ERR_') !== true;
 }
 
-export const databaseUnavailableError = (cause: unknown): TurnlogError =>
-  storeUnavailableError("PostgreSQL can't be reached or does not answer.", cause, isAway(cause));
+/** A statement that took too long. */
+const TIMED_OUT = '57014';
+
+export function databaseUnavailableError(cause: unknown): TurnlogError {
+  const state = sqlState(cause);
+  const answers = state !== undefined && state !== TIMED_OUT && !isAway(cause);
+  const message = answers
+    ? `PostgreSQL refuses a statement (SQLSTATE ${state}).`
+    : "PostgreSQL can't be reached or does not answer.";
+  return storeUnavailableError(message, cause, isAway(cause));
+}
 
 /**
  * Converts errors of the driver and the server to `store_unavailable`; TurnlogErrors pass

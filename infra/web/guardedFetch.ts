@@ -5,7 +5,7 @@ import type { UnreachableReason } from '../../shared/webhooks/webhookSender.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { abortable } from '../../shared/lib/concurrency/abortable.ts';
 import { isPublicAddress } from './ssrfGuard.ts';
-import { sendHttpRequest, type HttpResponse } from './httpRequest.ts';
+import { sendHttpRequest, type HttpResponse, type ResponseHead } from './httpRequest.ts';
 import { webFailedError, webRefusedError } from './failures.ts';
 
 export interface GuardOptions {
@@ -28,6 +28,8 @@ interface GuardedRequest {
   /** Go to each server that a redirect leads to: no secrets where redirects are followed. */
   headers: Readonly<Record<string, string>>;
   body?: string;
+  /** Receives the head of each server's response: what follows may fail. */
+  onHead?: (head: ResponseHead) => void;
 }
 
 /** The answer of the last server; a body that is longer than what is read is `truncated`. */
@@ -146,7 +148,7 @@ async function follow(
   options: GuardOptions,
   signal: AbortSignal,
 ): Promise<GuardedAnswer> {
-  const { method, headers, body } = request;
+  const { method, headers, body, onHead } = request;
   const { ca } = options;
   const bytes = (status: number): number =>
     redirects > 0 && REDIRECTS.has(status) ? 0 : options.bytes;
@@ -155,7 +157,7 @@ async function follow(
   for (let followed = 0; ; followed += 1) {
     const addresses = await checkedAddresses(url, options);
     const answer = await sendHttpRequest(
-      { url, addresses, method, headers, body, bytes, ca },
+      { url, addresses, method, headers, body, bytes, ca, onHead },
       signal,
     );
     const next = redirects > 0 ? redirectOf(answer, url) : undefined;

@@ -43,14 +43,19 @@ interface HttpRequest {
   bytes(this: void, status: number): number;
   /** Authorities that are trusted instead of the system's, as PEM. */
   ca: string | undefined;
+  /** Receives the status and the headers before the body is read. */
+  onHead?: ((head: ResponseHead) => void) | undefined;
 }
 
-/** The response of one server. */
-export interface HttpResponse extends ReadBody {
+/** The beginning of a response. */
+export interface ResponseHead {
   status: number;
   /** The first of each name, in small letters. */
   headers: Readonly<Record<string, string>>;
 }
+
+/** The response of one server. */
+export interface HttpResponse extends ReadBody, ResponseHead {}
 
 /** Resolves every name to the checked addresses. */
 const pinnedTo =
@@ -77,7 +82,7 @@ export async function sendHttpRequest(
   request: HttpRequest,
   signal: AbortSignal,
 ): Promise<HttpResponse> {
-  const { url, addresses, method, headers, body, bytes, ca } = request;
+  const { url, addresses, method, headers, body, bytes, ca, onHead } = request;
   // The client can't close a socket that is still connecting, so it would stay open.
   const over = new AbortController();
   const lookup = pinnedTo(addresses);
@@ -113,6 +118,7 @@ export async function sendHttpRequest(
     });
     const status = response.statusCode;
     const responseHeaders = firstOf(response.headers);
+    onHead?.({ status, headers: responseHeaders });
     const read = await readBody(
       response.body,
       responseHeaders['content-encoding'] ?? '',

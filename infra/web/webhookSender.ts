@@ -7,6 +7,7 @@ import type {
   WebhookSender,
 } from '../../shared/webhooks/webhookSender.ts';
 import { createGuardedFetch, type GuardOptions } from './guardedFetch.ts';
+import type { ResponseHead } from './httpRequest.ts';
 
 const GONE = 410;
 const SECOND_MS = 1_000;
@@ -20,7 +21,7 @@ function retryAfterMs(header: string | undefined): number | undefined {
   return Number.isNaN(ms) ? undefined : Math.max(0, ms);
 }
 
-function outcomeOf(status: number, headers: Readonly<Record<string, string>>): DeliveryOutcome {
+function outcomeOf({ status, headers }: ResponseHead): DeliveryOutcome {
   if (status >= 200 && status < 300) return { accepted: true, status };
   const reason = `The receiver answered ${status}.`;
   if (status === GONE) return { accepted: false, status, reason, gone: true };
@@ -53,10 +54,14 @@ export function createWebhookSender(
   const post = createGuardedFetch({ ...guard, redirects: 0, bytes, ms });
   return async (message) => {
     const { url, body, signal } = message;
+    const headers = headersOf(message);
+    let outcome: DeliveryOutcome | undefined;
+    const onHead = (head: ResponseHead): void => void (outcome = outcomeOf(head));
     try {
-      const answer = await post({ url, method: 'POST', headers: headersOf(message), body }, signal);
-      return outcomeOf(answer.status, answer.headers);
+      return outcomeOf(await post({ url, method: 'POST', headers, body, onHead }, signal));
     } catch (error) {
+      // The status is the answer, although the body has no end or can't be decoded.
+      if (outcome) return outcome;
       signal.throwIfAborted();
       if (!isTurnlogError(error)) throw error;
       return { accepted: false, reason: error.message };

@@ -12,6 +12,7 @@ export interface ChatAnswer {
   response_id: string;
   /** The model as the provider reported it. */
   model: string;
+  /** Null when the model said nothing; the answer may then have no tool calls either. */
   content: string | null;
   /** The model's reasoning, where the provider sends it. */
   reasoning?: string;

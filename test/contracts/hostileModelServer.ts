@@ -108,6 +108,21 @@ export function hostileModelServerContract(
         /is compressed/,
       ],
       [
+        'that is an error',
+        { status: 200, body: { error: { code: 'insufficient_quota' } } },
+        /answered with an error: the quota is used up\.$/,
+      ],
+      [
+        'that an error ended',
+        completion({ finish_reason: 'error', message: { content: 'Half of' } }),
+        /broke off its answer with an error\.$/,
+      ],
+      [
+        'that is not HTTP',
+        { respond: (response) => void response.socket!.end('+OK\r\n') },
+        /answered with something that is not HTTP \(HTTPParserError\)\.$/,
+      ],
+      [
         'with a function name without an end',
         calling({ name: longName, arguments: '' }),
         /too long/,
@@ -126,14 +141,16 @@ export function hostileModelServerContract(
       const outcome = await ask(step);
       expect(outcome).toMatchObject({ code: 'model_error', message: expect.stringMatching(words) });
     });
+  });
 
-    test.each([
-      ['length', /reached its limit of tokens/],
-      ['content_filter', /its content filter stopped/],
-      ['constructor', /sent an empty answer\.$/],
-    ])('since it is empty with finish_reason %s says why', async (finish_reason, words) => {
-      const outcome = await ask(completion({ finish_reason, message: { content: '' } }));
-      expect(outcome).toMatchObject({ code: 'model_error', message: expect.stringMatching(words) });
+  test('an answer that is empty is one without a text', async () => {
+    const counted = { usage: { prompt_tokens: 2, completion_tokens: 3 } };
+    const step = completion({ finish_reason: 'length', message: { content: '' } }, counted);
+    expect(await ask(step)).toMatchObject({
+      content: null,
+      tool_calls: [],
+      finish_reason: 'length',
+      tokens: { total: 5 },
     });
   });
 

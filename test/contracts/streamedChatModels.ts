@@ -258,6 +258,19 @@ export function streamedChatModelsContract(
     expect(answer).toMatchObject({ content: 'Hi', tokens: undefined });
   });
 
+  test('an answer that says nothing is one without a text', async () => {
+    expect(await asked(stream(END + DONE))).toMatchObject({
+      outcome: { content: null, tool_calls: [], finish_reason: 'stop' },
+      shown: [],
+      sent: 1,
+    });
+  });
+
+  test('an empty error is none', async () => {
+    const answer = await answerOf(stream(chunkOf({ content: 'Hi' }), eventOf({ error: '' }), END));
+    expect(answer).toMatchObject({ content: 'Hi', finish_reason: 'stop' });
+  });
+
   test('an answer is there with its last word, though the server goes on', async () => {
     const began = performance.now();
     server.use({
@@ -295,12 +308,23 @@ export function streamedChatModelsContract(
         /with an error: the quota is used up\.$/,
       ],
       [
+        'an error that is no part of an answer',
+        stream(some, eventOf({ object: 'error', message: 'm', code: 500 }), DONE),
+        'some',
+        /broke off in the middle/,
+      ],
+      [
+        'an error for a finish reason',
+        stream(some, chunkOf({}, { finish_reason: 'error' }), DONE),
+        'some',
+        /broke off its answer with an error\.$/,
+      ],
+      [
         'what is no chunk',
         stream(some, 'data: <html>\n\n'),
         'some',
         /no part of a chat completion/,
       ],
-      ['an answer that says nothing', stream(END + DONE), '', /empty answer/],
       ['a line without an end', endless('x'.repeat(65_536)), '', /longer than/],
       ['chunks without an end', endless(chunkOf({}).repeat(1_000)), '', /longer than/],
       [

@@ -2,6 +2,7 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
   type CallToolResult,
 } from '@modelcontextprotocol/client';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
@@ -57,11 +58,21 @@ function reasonOf(error: unknown, isOpening: boolean): string {
   return isOpening ? 'it can’t be started or reached' : 'it has ended';
 }
 
+/** Errors of reading a response that is no message. */
+const NO_MESSAGE: readonly unknown[] = ['SyntaxError', 'ZodError'];
+/** Errors without a response. The library's others are those of a response, such as its status. */
+const LOST: readonly unknown[] = [
+  SdkErrorCode.ConnectionClosed,
+  SdkErrorCode.NotConnected,
+  SdkErrorCode.SendFailed,
+];
+
 function kindOf(error: unknown): Failure['kind'] {
   if (error instanceof ProtocolError) return 'refused';
-  if (!(error instanceof SdkError)) return 'lost';
+  if (!(error instanceof SdkError))
+    return NO_MESSAGE.includes((error as Error | undefined)?.name) ? 'invalid' : 'lost';
   if (error.code === SdkErrorCode.RequestTimeout) return 'timeout';
-  return error.code === SdkErrorCode.InvalidResult ? 'invalid' : 'lost';
+  return LOST.includes(error.code) ? 'lost' : 'invalid';
 }
 
 /** A failure to open a connection, with what the server said last on its standard error. */
@@ -71,10 +82,14 @@ export const openingFailure = (error: unknown, lastWords: string): Failure => ({
   quote: lastWords,
 });
 
-/** A failure of a request, with what the server said where it refused it. */
-export function requestFailure(error: unknown): Failure {
-  const kind = kindOf(error);
-  const quote =
-    kind === 'refused' ? (error as Error).message.slice(0, RUN_LIMITS.tool.resultBytes) : '';
-  return { kind, reason: reasonOf(error, false), quote };
+function quoteOf(error: unknown): string {
+  if (error instanceof ProtocolError) return error.message.slice(0, RUN_LIMITS.tool.resultBytes);
+  return error instanceof SdkHttpError && error.status ? `HTTP status ${error.status}` : '';
 }
+
+/** A failure of a request, with what the server said where it refused it, or its HTTP status. */
+export const requestFailure = (error: unknown): Failure => ({
+  kind: kindOf(error),
+  reason: reasonOf(error, false),
+  quote: quoteOf(error),
+});

@@ -5,6 +5,7 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
 import { nullish } from './chunk.ts';
+import { FINISH_REASONS } from '../finishReasons.ts';
 import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
@@ -117,38 +118,41 @@ function tokens(body: unknown): Tokens | undefined {
   return { prompt, completion, total: Math.max(total ?? 0, prompt + completion) };
 }
 
-/** Why an answer has no text, by finish reason. */
-const EMPTY_ANSWER_REASONS: ReadonlyMap<unknown, string> = new Map([
-  ['length', ': the model reached its limit of tokens before it said anything'],
-  ['content_filter', ': its content filter stopped the model'],
-]);
+/** An error that the provider reports within an answer. `what` completes "The model provider …". */
+export function reportedError(what: string, error: unknown): TurnlogError {
+  const reason = FINISH_REASONS.get((error as { code?: unknown }).code);
+  return new TurnlogError(
+    'model_error',
+    `The model provider ${what} with an error${reason === undefined ? '' : `: ${reason}`}.`,
+    { retriable: true },
+  );
+}
 
 /**
  * The answer in a chat completion's body. A refusal is an answer: its text is the content. `model` is
  * the requested one when the provider does not name another. Throws `model_error` when the body is not a
- * chat completion, holds a tool call over its limits, or has an empty first choice.
+ * chat completion, holds a tool call over its limits, or ended with an error.
  */
 export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
-  if (!isCompletion()(body))
+  if (!isCompletion()(body)) {
+    const error = (body as { error?: unknown } | null)?.error;
+    if (error) throw reportedError('answered', error);
     throw new TurnlogError(
       'model_error',
       "The model provider's answer is not a chat completion, or has a tool call that is too long.",
     );
-  const choice = body.choices[0];
-  const calls = choice ? toolCalls(choice.message) : [];
-  const text = choice?.message.content || choice?.message.refusal || null;
-  if (!choice || (text === null && calls.length === 0))
-    throw new TurnlogError(
-      'model_error',
-      `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(choice?.finish_reason) ?? ''}.`,
-    );
+  }
+  const choice = body.choices[0]!;
+  // OpenRouter's finish reason of an answer that its server has not completed.
+  if (choice.finish_reason === 'error') throw reportedError('broke off its answer', {});
+  const text = choice.message.content || choice.message.refusal || null;
   const reasoning = toStorableText(beginningOf(reasoningOf(choice.message), reasoningChars));
   return {
     response_id: label(body.id ?? ''),
     model: nameOr(requestedModel, body.model ?? ''),
     content: text === null ? null : toStorableText(text),
     ...(reasoning !== '' && { reasoning }),
-    tool_calls: calls,
+    tool_calls: toolCalls(choice.message),
     finish_reason: nameOr('', choice.finish_reason ?? ''),
     tokens: tokens(body),
   };

@@ -3,6 +3,7 @@ import { createBoundedBuffer, type AnswerMemory, type BoundedBuffer } from './bo
 const LF = 0x0a;
 const CR = 0x0d;
 const DATA = 'data:';
+const BYTE_ORDER_MARK = '\uFEFF';
 
 /** Parses the data of server-sent events as bytes arrive. */
 interface SseParser {
@@ -40,6 +41,8 @@ export function createSseParser(lineBytes: number, memory: AnswerMemory): SsePar
   const line = createBoundedBuffer(lineBytes, memory);
   /** True while no partial line is buffered: most lines arrive complete. */
   let isEmpty = true;
+  /** True until the first line, which may have a byte order mark. */
+  let isStart = true;
   let afterCr = false;
   /** The data of the event in earlier chunks, each line with its end. */
   const earlier = createBoundedBuffer(lineBytes, memory);
@@ -96,7 +99,9 @@ export function createSseParser(lineBytes: number, memory: AnswerMemory): SsePar
       const status = addPart(chunk.subarray(0, first));
       if (status !== 'ok') return status;
       // Decoding many lines at once takes a fraction of the time of decoding each.
-      for (const text of linesOf(takePart() + chunk.toString('utf8', first, end + 1))) {
+      for (const whole of linesOf(takePart() + chunk.toString('utf8', first, end + 1))) {
+        const text = isStart && whole.startsWith(BYTE_ORDER_MARK) ? whole.slice(1) : whole;
+        isStart = false;
         if ((data?.length ?? 0) + text.length > lineBytes) return 'full';
         if (text !== '') {
           addData(text);

@@ -1,9 +1,7 @@
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { hasMoreValues } from '../../../shared/lib/validation/jsonComplexity.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
 import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
-import { FINISH_REASONS } from '../finishReasons.ts';
 import { type AnswerMemory, createBoundedBuffer } from './boundedBuffer.ts';
 import { parseChunk, type Chunk, type Delta } from './chunk.ts';
 import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
@@ -17,7 +15,7 @@ import {
   type ResponseReader,
   type AnswerOrError,
 } from './responseReaders.ts';
-import { beginningOf, MOST_CALLS, toStorableText, usageIn } from './answer.ts';
+import { beginningOf, MOST_CALLS, reportedError, toStorableText, usageIn } from './answer.ts';
 
 /** A text that arrives in pieces. */
 interface TextAccumulator {
@@ -230,16 +228,6 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
 /** The kept length of id, model and finish reason, which parseAnswer truncates to it anyway. */
 const LABEL = LIMITS.model.labelChars;
 
-function streamError(error: unknown): TurnlogError {
-  const code = (error as { code?: unknown } | undefined)?.code;
-  const reason = FINISH_REASONS.get(code);
-  return new TurnlogError(
-    'model_error',
-    `The model provider broke off its answer with an error${reason === undefined ? '' : `: ${reason}`}.`,
-    { retriable: true },
-  );
-}
-
 /** Receives the text of an answer, and its reasoning, as they arrive. */
 interface StreamListeners {
   onText: (text: string) => void;
@@ -251,7 +239,7 @@ interface StreamListeners {
  * and builds the chat completion that the provider would have sent without streaming. The text of a
  * refusal is the refusal. The limits are those of an answer in one piece; the chunks around the
  * text may take more, because they are not kept. A stream that ends before its declared end is
- * truncated.
+ * truncated, and so is one without a finish reason that has a part which is none of an answer.
  */
 export function createStreamedAnswerReader(
   { onText, onReasoning }: StreamListeners,
@@ -266,6 +254,8 @@ export function createStreamedAnswerReader(
   let id = '';
   let model = '';
   let finish: string | undefined;
+  /** True after a part that is none of an answer: some servers report errors so, before `[DONE]`. */
+  let isInterrupted = false;
   let usage: unknown;
   let result: AnswerOrError | undefined;
 
@@ -302,7 +292,8 @@ export function createStreamedAnswerReader(
   }
 
   function addChunk(chunk: Chunk): Error | undefined {
-    if (chunk.error !== undefined && chunk.error !== null) return streamError(chunk.error);
+    if (chunk.error) return reportedError('broke off its answer', chunk.error);
+    isInterrupted ||= !chunk.choices && !chunk.usage;
     id ||= beginningOf(chunk.id ?? '', LABEL);
     model ||= beginningOf(chunk.model ?? '', LABEL);
     if (chunk.usage !== undefined && chunk.usage !== null) usage = usageIn(chunk);
@@ -328,7 +319,11 @@ export function createStreamedAnswerReader(
   }
 
   function addData(data: string): AnswerOrError | undefined {
-    if (data === '[DONE]') return showText() ?? buildCompletion();
+    if (data === '[DONE]')
+      return (
+        showText() ??
+        (isInterrupted && finish === undefined ? truncatedAnswerError() : buildCompletion())
+      );
     if (hasMoreValues(data, LIMITS.model.answerValues)) return tooManyPartsError();
     const chunk = parseChunk(data);
     return chunk

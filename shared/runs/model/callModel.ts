@@ -15,7 +15,7 @@ import {
   yieldForText,
   yieldToEventLoop,
 } from '../../lib/concurrency/yieldToEventLoop.ts';
-import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
@@ -134,7 +134,16 @@ export async function completeWithFallbacks(
   }
 }
 
-/** Calls the agent's model, and adds the answered call to `calls`. */
+/** Why an answer has no text, by finish reason. */
+const EMPTY_ANSWER_REASONS: ReadonlyMap<string, string> = new Map([
+  ['length', ': the model reached its limit of tokens before it said anything'],
+  ['content_filter', ': its content filter stopped the model'],
+]);
+
+/**
+ * Calls the agent's model, and adds the answered call to `calls`. Throws `model_error` for an answer
+ * without a text and tool calls, which the provider has counted like any other.
+ */
 export async function callModel(
   context: ModelContext,
   call: FallbackCall & { calls: ModelCall[] },
@@ -164,6 +173,12 @@ export async function callModel(
     ...(fallback && { fallback }),
     ...(form && { form }),
   });
+  const { content, tool_calls, finish_reason } = answer;
+  if (content === null && tool_calls.length === 0)
+    throw new TurnlogError(
+      'model_error',
+      `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(finish_reason) ?? ''}.`,
+    );
   return answer;
 }
 

@@ -181,7 +181,8 @@ async function compareWithWitness(
   const from = target.size;
   const answer = await requestCosignature({ witness, tiles: own.reader, signal }, target, from);
   if ('line' in answer) return { size: target.size, cosigned: true };
-  const { trouble, ahead, contradicts } = answer;
+  const { trouble, ahead, contradicts, unavailable } = answer;
+  if (unavailable) throw unavailable;
   if (ahead !== undefined) {
     // Another process may have grown the tree meanwhile. What a witness is shown is stored before.
     const { size } = await own.reader.state();

@@ -1,3 +1,4 @@
+import { isTurnlogError, type TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { TileReader } from '../tileStore.ts';
 import type { Witness } from '../witness.ts';
 import { verifyCosignature } from '../tlog/cosignature.ts';
@@ -16,10 +17,11 @@ export interface SignedCheckpoint {
 /**
  * The signature line of a witness, or why there is none. `ahead` is the size of the checkpoint that it
  * cosigned last, when that is larger; `contradicts` is true when the checkpoint does not extend that
- * one, or this can't be shown.
+ * one, or this can't be shown; `unavailable` is the error when the tiles can't be read now.
  */
 type CosignatureResult =
-  { line: string } | { trouble: string; ahead?: number; contradicts?: true };
+  | { line: string }
+  | { trouble: string; ahead?: number; contradicts?: true; unavailable?: TurnlogError };
 
 interface CosignatureRequest {
   witness: Witness;
@@ -63,12 +65,15 @@ export async function requestCosignature(
 ): Promise<CosignatureResult> {
   let from = Math.min(oldSize, size);
   for (let tries = 2; tries > 0; tries -= 1) {
-    const proof = await consistencyProof(tiles, from, size).catch(() => undefined);
-    if (!proof)
-      return {
-        trouble: 'got no request: the tiles for its proof can’t be read',
-        contradicts: true,
-      };
+    let proof: Uint8Array[];
+    try {
+      proof = await consistencyProof(tiles, from, size);
+    } catch (error) {
+      const trouble = 'got no request: the tiles for its proof can’t be read';
+      return isTurnlogError(error, 'store_unavailable')
+        ? { trouble, unavailable: error }
+        : { trouble, contradicts: true };
+    }
     const answer = await witness.addCheckpoint({ oldSize: from, proof, checkpoint: note }, signal);
     if ('trouble' in answer) return answer;
     if ('lines' in answer) return verified(witness, text, answer.lines);

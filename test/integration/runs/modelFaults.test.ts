@@ -161,6 +161,27 @@ test('a fault after a tool was called keeps the recorded call out of the next pr
   ]);
 });
 
+test.each([
+  ['length', /reached its limit of tokens/],
+  ['content_filter', /its content filter stopped/],
+  ['constructor', /sent an empty answer\.$/],
+])(
+  'an empty answer with the finish reason %s fails with why, and with its usage',
+  async (finish_reason, words) => {
+    const usage = { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14 };
+    const choices = [{ finish_reason, message: { content: '' } }];
+    service.model.use({ status: 200, body: { id: 'r', model: 'm', choices, usage } });
+    const failed = expectFailure(await run('first'), 'model_error');
+    expect(failed.error).toMatch(words);
+    const { session_id } = (await service.get('/v1/sessions?limit=1')).body.data[0];
+    expect((await transcript(session_id)).turns).toMatchObject([
+      { status: 'failed', tokens: { prompt: 5, completion: 9, total: 14 } },
+    ]);
+    const { data } = (await service.get(`/v1/sessions/${session_id}/turns/1/requests`)).body;
+    expect(data).toMatchObject([{ matches: true }]);
+  },
+);
+
 test('a model server that is not there gives model_error, recorded as such', async () => {
   const alone = await startTestService({ text: 'Hello.' }, { MODEL_MAX_RETRIES: '0' });
   try {

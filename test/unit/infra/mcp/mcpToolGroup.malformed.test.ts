@@ -1,3 +1,7 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { json } from 'node:stream/consumers';
 import { afterEach, expect, test } from '@jest/globals';
 import {
   closeGroups,
@@ -53,4 +57,42 @@ test('a malformed item of an answer is replaced alone, and the log and health na
     is_error: false,
   });
   expect(group.health()).toEqual({ name: 'files', state: 'up', tools: 1 });
+});
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const INITIALIZED = {
+  protocolVersion: '2025-06-18',
+  capabilities: { tools: {} },
+  serverInfo: { name: 'files', version: '1' },
+};
+const LISTED = { tools: [{ name: 'act', inputSchema: { type: 'object' } }] };
+
+test.each([
+  ['an error status', 500, 'secret', ' (HTTP status 500)'],
+  ['a status for other credentials', 401, 'secret', ' (HTTP status 401)'],
+  ['what is no message', 200, '{"jsonrpc":"2.0","id":2,"result":"secret"}', ''],
+  ['what is no JSON', 200, '{', ''],
+])('a call that is answered with %s says so', async (_, status, body, named) => {
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (request.method !== 'POST') return void response.writeHead(405).end();
+    const { id, method } = (await json(request)) as { id?: number; method: string };
+    if (id === undefined) return void response.writeHead(202).end();
+    if (method === 'tools/call') return void response.writeHead(status, JSON_TYPE).end(body);
+    const result = method === 'initialize' ? INITIALIZED : LISTED;
+    return void response
+      .writeHead(200, JSON_TYPE)
+      .end(JSON.stringify({ jsonrpc: '2.0', id, result }));
+  }
+  const server = createServer((...exchange) => void answer(...exchange)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/mcp`;
+  const group = openGroup(serverWith({ kind: 'http', url, headers: {} }));
+  await group.known();
+  await until(() => group.health().state === 'up');
+  expect(await group.call('act', {}, calling)).toEqual({
+    result: `The server’s answer is not valid${named}. Whether it did something is not known.`,
+    is_error: true,
+  });
+  server.close();
+  server.closeAllConnections();
 });

@@ -31,6 +31,11 @@ test('takes the limits of a known model, and each id once', () => {
   expect(parse({ id: 'gpt-4o' })).toEqual([known]);
 });
 
+test('leaves out models whose ids no agent can have', () => {
+  const ids = ['a\0', 'b\ud800', 'x'.repeat(LIMITS.model.labelChars + 1), 'm'];
+  expect(parse(...ids.map((id) => ({ id }))).map(({ id }) => id)).toEqual(['m']);
+});
+
 test('takes a bounded number of models', () => {
   const many = Array.from({ length: LIMITS.model.listedModels + 1 }, (_, at) => ({ id: `m${at}` }));
   expect(parse(...many)).toHaveLength(LIMITS.model.listedModels);

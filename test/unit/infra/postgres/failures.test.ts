@@ -29,6 +29,20 @@ test.each(FAILURES)('tells a server that is away from one that refuses: %s', asy
   await expect(failure).rejects.toMatchObject({ code: 'store_unavailable', isAway, cause: error });
 });
 
+test.each([
+  [
+    'a read-only server',
+    ofServer('25006'),
+    /^PostgreSQL refuses a statement \(SQLSTATE 25006\)\.$/,
+  ],
+  ['a cancelled statement', ofServer('57014'), /does not answer/],
+  ['too many connections', ofServer('53300'), /can't be reached/],
+  ['a refused connection', withCode('ECONNREFUSED'), /can't be reached/],
+])('names the trouble with %s', async (_, error, message) => {
+  const failure = withDatabaseErrors(() => Promise.reject(error));
+  await expect(failure).rejects.toThrow(message);
+});
+
 test('leaves errors alone that are named already', async () => {
   const error = new TurnlogError('proof_invalid', 'A table is damaged.');
   await expect(withDatabaseErrors(() => Promise.reject(error))).rejects.toBe(error);

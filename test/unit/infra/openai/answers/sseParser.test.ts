@@ -47,3 +47,9 @@ test.each([
   for (const stepBytes of [7, 64, STEP_BYTES])
     expect(parse(Buffer.from(lines), stepBytes, 200).status).toBe('full');
 });
+
+test('a byte order mark at the beginning belongs to no line', () => {
+  const bytes = Buffer.from('\uFEFFdata: a\n\ndata: \uFEFFb\n\n\uFEFFdata: c\n\n');
+  for (let stepBytes = 1; stepBytes <= bytes.length; stepBytes += 1)
+    expect(parse(bytes, stepBytes).events).toEqual(['a', '\uFEFFb']);
+});

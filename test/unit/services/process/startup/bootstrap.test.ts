@@ -74,7 +74,7 @@ test('a first start has its key once the read models show it', async () => {
     readStream: async () => recordedBefore().slice(0, 1),
     append: async () => ({ revision: 1, position: END }),
   };
-  expect(await bootstrap(context, KEY, new AbortController().signal)).toBe(KEY);
+  expect(await issueBootstrapKey(context, KEY, new AbortController().signal)).toBe(KEY);
   expect([...steps, 'resolved']).toEqual(['shown', 'resolved']);
 });
 

@@ -2,7 +2,10 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { createHttpWitness } from '../../../../../infra/witness/httpWitness.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
-import { proofInvalidError } from '../../../../../shared/lib/errors/turnlogError.ts';
+import {
+  proofInvalidError,
+  storeUnavailableError,
+} from '../../../../../shared/lib/errors/turnlogError.ts';
 import { compareTree, type Outside } from '../../../../../shared/transparency/kept/compareTree.ts';
 import { formatCheckpoint } from '../../../../../shared/transparency/tlog/checkpoint.ts';
 import { signNote } from '../../../../../shared/transparency/tlog/note.ts';
@@ -215,6 +218,16 @@ describe('witnesses', () => {
       expect((await compared(asked())).refusal).toBeUndefined();
       expect(witness.head().size).toBe(SIZE);
     }
+  });
+
+  test('contradict no log whose tiles can’t be read now', async () => {
+    await cosign(100);
+    const { read } = tiles;
+    tiles.read = async (path) => {
+      if (witness.requests.length > 0) throw storeUnavailableError('away');
+      return read(path);
+    };
+    await expect(compared(asked())).rejects.toMatchObject({ code: 'store_unavailable' });
   });
 
   test('that know a larger one show that the log was rolled back', async () => {
