@@ -18,7 +18,7 @@ async function writeHeads(
   { operator, output, progress, signal }: CliContext,
   file: string,
 ): Promise<void> {
-  await requireWritable(file);
+  await requireWritable(file, { replace: true });
   const at = isoTime(operator.clock.now());
   const began = performance.now();
   const heads = await readStreamHeads({
