@@ -16,6 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'a folder stands where a file should be',
   ENOENT: 'the file system takes no new folder or file there',
   ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its symbolic links lead in a circle',
 };
 
 function folderError(what: string, error: unknown, advice: string): TurnlogError {

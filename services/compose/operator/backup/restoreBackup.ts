@@ -15,14 +15,13 @@ import { masterKeyFileOf } from '../../textKeys.ts';
 import {
   backupError,
   KEYS_BESIDE,
-  MANIFEST_FILE,
   namesIn,
   openToRead,
   type BackupFolders,
   type BackupManifest,
 } from './backupFolder.ts';
 import { BACKUP_FILES } from './writeBackup.ts';
-import { UNFINISHED_RESTORE } from './unfinishedRestore.ts';
+import { MANIFEST_FILE, UNFINISHED_RESTORE } from './unfinishedRestore.ts';
 
 const SERVER_LOCK = 'server.lock';
 /** Not part of the restored data. */
