@@ -30,7 +30,7 @@ import {
   writeBundleFile,
   writeCompleteFile,
 } from '../../compose/operator/operator.ts';
-import { readTextFile } from './checkpoints.ts';
+import { parseVkeyOption, readTextFile } from './checkpoints.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
 import { usageError } from '../failure.ts';
 import { proveForExport } from './exportProof.ts';
@@ -227,13 +227,17 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     .option('--report <file>', 'also write it as an HTML page for people')
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
     .option('--checkpoint <file>', 'prove it under this checkpoint, or that the newest extends it')
-    .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
+    .option(
+      '--vkey <vkey>',
+      'the key that signed that; default: the one that signs here',
+      parseVkeyOption,
+    )
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
   const verify = audit
     .command('verify-bundle')
     .description('verify a bundle file; needs no service, store or configuration')
     .argument('<file>')
-    .option('--vkey <vkey>', 'the log’s key, as its operator publishes it')
+    .option('--vkey <vkey>', 'the log’s key, as its operator publishes it', parseVkeyOption)
     .option(
       '--checkpoint <file>',
       'a checkpoint of the log that must be the bundle’s, or one that it extends',

@@ -8,7 +8,13 @@ import {
 } from '../../../shared/transparency/receipts/verifyReceipt.ts';
 import { writeCompleteFile } from '../../compose/operator/operator.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import { readOwnHead, readTextFile, readVkeys, signingVkey } from './checkpoints.ts';
+import {
+  parseVkeyOption,
+  readOwnHead,
+  readTextFile,
+  readVkeys,
+  signingVkey,
+} from './checkpoints.ts';
 import { requireWritable } from './headsFile.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
 import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witnessOptions.ts';
@@ -108,7 +114,11 @@ export function addReceiptCommands(audit: Command, run: WithOperator, alone: Wit
     .command('verify-receipt')
     .description('verify a receipt of an erasure; needs no service, store or configuration')
     .argument('<file>')
-    .requiredOption('--vkey <vkey>', 'the log’s key, as its operator publishes it');
+    .requiredOption(
+      '--vkey <vkey>',
+      'the log’s key, as its operator publishes it',
+      parseVkeyOption,
+    );
   addWitnessOptions(verify).action((file: string, options: WitnessOptions & { vkey: string }) =>
     alone((terminal) => verifyReceiptFile(terminal, file, options)),
   );

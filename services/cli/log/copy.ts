@@ -83,14 +83,14 @@ async function copy(terminal: TerminalContext, options: CopyOptions): Promise<vo
   for (const name of [source, target]) if (!isCluster(name)) requireNoBackup(resolve(name));
   const logger = terminal.logger('warn');
   await using opened = new AsyncDisposableStack();
-  const open = async (name: string): Promise<EventStore> =>
-    opened.adopt(await openNamedStore(name, logger), (store) => store.close());
+  const open = async (name: string, option: '--from' | '--to'): Promise<EventStore> =>
+    opened.adopt(await openNamedStore(name, logger, option), (store) => store.close());
   if (!isCluster(source)) requireLogFolder(source, NOTHING);
-  const from = await open(source);
+  const from = await open(source, '--from');
   await requireNonEmptyLog(from, source, NOTHING);
   await requirePositionInLog(from, options.after, terminal.signal);
   terminal.signal.throwIfAborted();
-  await copyAll(terminal, { from, to: await open(target) }, options.after);
+  await copyAll(terminal, { from, to: await open(target, '--to') }, options.after);
 }
 
 /** `events copy` */

@@ -9,7 +9,7 @@ import { createDataFolder } from '../../../../infra/sqlite/dataFolder.ts';
 import { acquireServerLock } from '../../../../infra/sqlite/serverLock.ts';
 import type { Config } from '../../../../shared/lib/config/config.ts';
 import { signingConfig } from '../../features/prover.ts';
-import { locateStorage } from '../../logLocation.ts';
+import { keysFolderOption, locateStorage } from '../../logLocation.ts';
 import { readSigningKeys } from '../../signingKeys.ts';
 import { masterKeyFileOf } from '../../textKeys.ts';
 import {
@@ -166,7 +166,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Unfinished
     releasing.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
     await writeFileAtomically({ path: marker!, bytes: `${folders.join('\n')}\n` });
     for (const path of leftovers) await rm(path, { recursive: true });
-    createDataFolder(place.keysFolder);
+    createDataFolder(place.keysFolder, keysFolderOption(place));
     await copyFolder(from.folder, place.dataFolder, { ...options, skip: NOT_RESTORED });
     const skip = new Set([...NOT_RESTORED, BACKUP_FILES.masterKey, BACKUP_FILES.signingKey]);
     await copyFolder(from.keysFolder, place.keysFolder, { ...options, skip });
