@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
-import { toFileError } from '../files/completeFile.ts';
+import { toFileError } from '../lib/completeFile.ts';
 import type { BundleFile } from '../../shared/transparency/proof/bundleFormat.ts';
 import { BLOCK, headerOf, paddingOf, TIMES } from './header.ts';
 

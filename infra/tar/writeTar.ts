@@ -1,6 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { addAbortSignal, Readable } from 'node:stream';
-import { writeCompleteFile } from '../files/completeFile.ts';
+import { writeCompleteFile } from '../lib/completeFile.ts';
 import { BLOCK, headerOf, paddingOf, timesOf } from './header.ts';
 
 /** The content of an archive: small files, and a last file of any length. */

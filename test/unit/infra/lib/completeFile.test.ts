@@ -2,7 +2,7 @@ import { mkdtemp, readFile, readdir, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { writeCompleteFile } from '../../../../infra/files/completeFile.ts';
+import { writeCompleteFile } from '../../../../infra/lib/completeFile.ts';
 
 let folder: string;
 let file: string;
