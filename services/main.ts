@@ -19,6 +19,12 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
   applyThreadHeapLimits();
   const config = parseConfig(process.env);
   const logger = createLogger(config.LOG_LEVEL);
+  process.stdout.on('error', ({ message }) =>
+    logger.warn(
+      { reason: message },
+      'nothing can be written to standard output: a first API key may be lost; issue another: npm run cli -- keys issue',
+    ),
+  );
   stopOnDefect({ stop, logger });
   limitStop({ stop, logger, graceMs: config.DRAIN_MS + config.SHUTDOWN_GRACE_MS });
   warnOfOptions(config, process.env, logger);
@@ -38,6 +44,8 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
 // The server. Exit code 0 after a signal, 1 if it could not start, 70 after a defect or a stop that
 // took too long.
 const args = process.argv.slice(2);
+// A closed pipe or a full disk ends neither the service nor its help.
+for (const output of [process.stdout, process.stderr]) output.on('error', () => undefined);
 const answer = answerWithoutStart(args);
 if (answer === undefined) {
   const stop = new AbortController();

@@ -32,7 +32,7 @@ const ModelsFile = Type.Object(
         Type.String(),
         Type.Object(
           {
-            base_url: Type.String({ pattern: '^https?://[^\\s@]+$' }),
+            base_url: Type.String({ pattern: '^https?://[^\\s@]+$', 'x-url': true }),
             api_key_env: Type.Optional(Type.String({ minLength: 1 })),
             allow_plain_http: Type.Optional(Type.Boolean()),
             max_tokens_field: Type.Optional(Type.Enum(['max_completion_tokens', 'max_tokens'])),

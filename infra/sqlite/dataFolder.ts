@@ -16,24 +16,41 @@ const REASONS: Readonly<Record<string, string>> = {
   EISDIR: 'a folder stands where a file should be',
   ENOENT: 'the file system takes no new folder or file there',
   ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its symbolic links lead in a circle',
 };
 
 function folderError(what: string, error: unknown, advice: string): TurnlogError {
   if (isTurnlogError(error)) return error;
-  const { code = '', message } = error as NodeJS.ErrnoException;
+  const { code = '', message, path } = error as NodeJS.ErrnoException;
+  const reason = REASONS[code];
+  const known =
+    reason && (path === undefined || what.endsWith(path) ? reason : `${reason} (${path})`);
   return new TurnlogError(
     'configuration_invalid',
-    `${what} can't be used: ${sqliteReason(error) ?? REASONS[code] ?? message}. ${advice}`,
+    `${what} can't be used: ${sqliteReason(error) ?? known ?? message}. ${advice}`,
     { cause: error },
   );
 }
 
+/** What names a folder: an option of the configuration or of a command. */
+export type FolderOption = 'DATA_DIR' | 'KEYS_DIR' | '--from' | '--to';
+const FOLDER_NAMES: Readonly<Record<FolderOption, string>> = {
+  DATA_DIR: 'data folder',
+  KEYS_DIR: 'folder of the keys',
+  '--from': 'data folder',
+  '--to': 'data folder',
+};
+
 /** `configuration_invalid` for a data folder that can't be used; a TurnlogError passes unchanged. */
-export const dataFolderError = (folder: string, error: unknown): TurnlogError =>
+export const dataFolderError = (
+  folder: string,
+  error: unknown,
+  option: FolderOption = 'DATA_DIR',
+): TurnlogError =>
   folderError(
-    `The data folder ${folder}`,
+    `The ${FOLDER_NAMES[option]} ${folder}`,
     error,
-    'Set DATA_DIR to a folder that this user may write.',
+    `Set ${option} to a folder that this user may write.`,
   );
 
 /** The same for a folder that a backup is written to, or restored to, or a file in it. */
@@ -76,12 +93,12 @@ export function createFolders(path: string): void {
  * Creates a folder and its parents if they do not exist, accessible to the owner only. Throws
  * `configuration_invalid` if that fails or the folder is not readable and writable.
  */
-export function createDataFolder(folder: string): void {
+export function createDataFolder(folder: string, option?: FolderOption): void {
   try {
     createFolders(folder);
     accessSync(folder, constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (error) {
-    throw dataFolderError(folder, error);
+    throw dataFolderError(folder, error, option);
   }
 }
 
@@ -117,11 +134,15 @@ function* entriesOf(folder: string): Generator<string> {
  * FIFO would block whatever opens it. Throws `configuration_invalid`, whose message says what to do.
  * Warns of what a group may change, because volumes with an `fsGroup` of Kubernetes are like that.
  */
-export function requirePrivateFolder(folder: string, logger: Pick<Logger, 'warn'>): void {
+export function requirePrivateFolder(
+  folder: string,
+  logger: Pick<Logger, 'warn'>,
+  option?: FolderOption,
+): void {
   try {
     checkFolder(folder, logger);
   } catch (error) {
-    throw dataFolderError(folder, error);
+    throw dataFolderError(folder, error, option);
   }
 }
 

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { proofInvalidError } from '../../shared/lib/errors/turnlogError.ts';
+import { toFileError } from '../lib/completeFile.ts';
 import type { BundleFile } from '../../shared/transparency/proof/bundleFormat.ts';
-import { toFileError } from './fileErrors.ts';
 import { BLOCK, headerOf, paddingOf, TIMES } from './header.ts';
 
 async function* chunksOf(file: string): AsyncGenerator<Buffer> {

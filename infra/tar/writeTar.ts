@@ -1,9 +1,6 @@
-import { randomUUID } from 'node:crypto';
-import { access, link, open, rename, rm, type FileHandle } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import { addAbortSignal, Readable } from 'node:stream';
-import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { toFileError } from './fileErrors.ts';
+import { writeCompleteFile } from '../lib/completeFile.ts';
 import { BLOCK, headerOf, paddingOf, timesOf } from './header.ts';
 
 /** The content of an archive: small files, and a last file of any length. */
@@ -51,70 +48,26 @@ function fileOf(name: string, text: string, modified: Date): Buffer {
 
 /** Writes the header of the last file at the end, because it holds the file's length. */
 async function writeArchive(
-  file: string,
+  target: FileHandle,
   { small, last, modified, signal }: TarContent,
 ): Promise<void> {
-  await using target = await open(file, 'wx', 0o600);
   const before = Buffer.concat([...small].map(([name, text]) => fileOf(name, text, modified)));
   await target.writeFile(Buffer.concat([before, Buffer.alloc(BLOCK)]));
   const size = await writePieces(target, last.pieces, signal);
   await target.writeFile(Buffer.alloc(paddingOf(size) + 2 * BLOCK));
   const header = headerOf(last.name, timesOf(size, modified));
   await target.write(header, 0, BLOCK, before.length);
-  await target.sync();
 }
 
-const existsError = (file: string, cause?: unknown): TurnlogError =>
-  new TurnlogError(
-    'configuration_invalid',
-    `${file} exists already, or another command has just written it: it was left as it is.`,
-    { cause },
-  );
-
-/** Errors of file systems without hard links. */
-const NO_LINKS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
-
 /**
- * Names a complete file, unless another writer has taken the name. On a file system without hard links
- * an empty file takes it first, and a crash may leave that.
- */
-async function publish(partial: string, file: string): Promise<void> {
-  try {
-    await link(partial, file).catch(async (error: NodeJS.ErrnoException) => {
-      if (!NO_LINKS.has(error.code ?? '')) throw error;
-      await using _created = await open(file, 'wx', 0o600);
-      await rename(partial, file);
-    });
-  } catch (error) {
-    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? existsError(file, error) : error;
-  }
-}
-
-const exists = (file: string): Promise<boolean> =>
-  access(file).then(
-    () => true,
-    () => false,
-  );
-
-/**
- * Writes an archive to a separate partial file, syncs it and then names it, so that the file is never
- * a mix of two writers, nor incomplete after a crash. Without `replace`, throws
- * `configuration_invalid` for a file that exists before or after the writing. Memory use is
- * independent of the size. A failure removes the partial file.
+ * Writes an archive as a complete file (writeCompleteFile). Memory use is independent of the size.
+ * Throws the reason of the signal.
  */
 export async function writeTar(file: string, content: TarContent): Promise<void> {
-  const partial = `${file}.${randomUUID()}.partial`;
-  const { replace = false } = content;
-  if (!replace && (await exists(file))) throw existsError(file);
   try {
-    await writeArchive(partial, content);
-    await (replace ? rename(partial, file) : publish(partial, file));
-    await using folder = await open(dirname(file));
-    await folder.sync();
+    await writeCompleteFile(file, content, (target) => writeArchive(target, content));
   } catch (error) {
     content.signal.throwIfAborted();
-    throw toFileError(file, error) ?? error;
-  } finally {
-    await rm(partial, { force: true });
+    throw error;
   }
 }

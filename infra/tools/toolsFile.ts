@@ -31,7 +31,7 @@ const ProcessServer = Type.Object(
 );
 const HttpServer = Type.Object(
   {
-    url: Type.String({ pattern: '^https?://[^\\s@]+$' }),
+    url: Type.String({ pattern: '^https?://[^\\s@]+$', 'x-url': true }),
     headers: Type.Optional(Texts),
     headers_from: Type.Optional(Variables),
     ...common,

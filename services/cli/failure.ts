@@ -26,17 +26,18 @@ export const resultLostError = ({ message }: Error): TurnlogError =>
 export const maskCredentials = (text: string): string =>
   text.replace(/([a-z][\w+.-]*:\/\/)\S*@/gi, '$1…@');
 
-/** The error for a file that could not be read or written, for the operator to resolve. */
-export const fileError = (file: string, error: unknown): TurnlogError => {
-  const { code, message } = error as NodeJS.ErrnoException;
-  return new TurnlogError(
+/** The error for an existing file in the place of a new one. */
+export const fileExistsError = (file: string): TurnlogError =>
+  new TurnlogError(
     'configuration_invalid',
-    code === 'EEXIST'
-      ? `${file} exists already and was left as it is: name another file, or remove it first.`
-      : `${file}: ${message}`,
-    { cause: error },
+    `${file} exists already and was left as it is: name another file, or remove it first.`,
   );
-};
+
+/** The error for a file that could not be read or written, for the operator to resolve. */
+export const fileError = (file: string, error: unknown): TurnlogError =>
+  new TurnlogError('configuration_invalid', `${file}: ${(error as Error).message}`, {
+    cause: error,
+  });
 
 const codeOf = (error: unknown): string => {
   if (error instanceof CommanderError)

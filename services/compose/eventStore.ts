@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
+import { createDataFolder, type FolderOption } from '../../infra/sqlite/dataFolder.ts';
 import { eventLogFile } from '../../infra/sqlite/eventStore/database.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteEventLog } from '../../infra/sqlite/eventStore/log.ts';
@@ -38,14 +38,18 @@ export const openEventLog = async (log: LogLocation, logger: ProjectorLogger): P
 export async function openOrCreateEventStore(
   log: LogLocation,
   logger: Logger,
+  option?: FolderOption,
 ): Promise<EventStore> {
-  if ('folder' in log) createDataFolder(log.folder);
+  if ('folder' in log) createDataFolder(log.folder, option);
   return openEventStore(log, logger);
 }
 
-/** Opens the event store with that name, and creates its data folder if it is missing. */
-export const openNamedStore = (name: string, logger: Logger): Promise<EventStore> =>
-  openOrCreateEventStore(locateLog(name), logger);
+/** Opens the event store that an option names, and creates its data folder if it is missing. */
+export const openNamedStore = (
+  name: string,
+  logger: Logger,
+  option?: FolderOption,
+): Promise<EventStore> => openOrCreateEventStore(locateLog(name), logger, option);
 
 /** Throws `position_invalid` unless the text has the format of a position of that kind of log. */
 export async function checkPositionFormat(log: LogLocation, text: string): Promise<void> {

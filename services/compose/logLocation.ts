@@ -30,6 +30,13 @@ export interface EmbeddedLocation {
   masterKeyFile: string | undefined;
 }
 
+/** The option that names the folder of the key store. */
+export const keysFolderOption = ({
+  dataFolder,
+  keysFolder,
+}: EmbeddedLocation): 'DATA_DIR' | 'KEYS_DIR' =>
+  keysFolder === dataFolder ? 'DATA_DIR' : 'KEYS_DIR';
+
 /** Storage that any number of processes share. */
 export interface ReplicaLocation {
   kind: 'replica';

@@ -35,7 +35,7 @@ export function readSigningKeys(file: string): KeyObject[] {
   if (texts.length === 0 || texts.length > MAX_KEYS)
     throw unusableSecretError(
       secret,
-      `it holds ${texts.length} private keys: it must hold 1 to ${MAX_KEYS}.`,
+      `it holds ${texts.length} private keys: it must hold 1 to ${MAX_KEYS}. ${secret.how}`,
     );
   const keys = texts.map((text) => parsePrivateKey(text, secret));
   if (keys.some(({ asymmetricKeyType }) => asymmetricKeyType !== 'ed25519'))

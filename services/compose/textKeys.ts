@@ -15,7 +15,12 @@ import type { Logger } from '../../shared/lib/logger.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
 import { retryUntilStoreAvailable } from '../process/startup/retryUntilStoreAvailable.ts';
 import type { ProcessPart } from '../process/processParts.ts';
-import type { EmbeddedLocation, StorageLocation, ReplicaLocation } from './logLocation.ts';
+import {
+  keysFolderOption,
+  type EmbeddedLocation,
+  type StorageLocation,
+  type ReplicaLocation,
+} from './logLocation.ts';
 
 /** The store of the text keys, and the master keys that wrap them. */
 export interface TextKeys {
@@ -58,7 +63,7 @@ function requireExistingKeys(place: EmbeddedLocation): void {
 
 async function openFolderKeyStore(place: EmbeddedLocation): Promise<KeyStore> {
   requireExistingKeys(place);
-  createDataFolder(place.keysFolder);
+  createDataFolder(place.keysFolder, keysFolderOption(place));
   return openSqliteKeyStore({ folder: place.keysFolder });
 }
 
@@ -112,7 +117,7 @@ export async function recreateKeyStore(place: StorageLocation): Promise<string> 
   const master = place.masterKeyFile ?? defaultMasterKeyFile(place);
   // Check first: once the key store exists, the next start would use it.
   if (place.masterKeyFile !== undefined || existsSync(master)) readMasterKeys(master);
-  createDataFolder(place.keysFolder);
+  createDataFolder(place.keysFolder, keysFolderOption(place));
   await using opened = new AsyncDisposableStack();
   const store = opened.adopt(await openSqliteKeyStore({ folder: place.keysFolder }), (keys) =>
     keys.close(),

@@ -1,5 +1,6 @@
 import { destination, pino, type DestinationStream, type Logger } from 'pino';
 import { formatLogLine } from './terminal.ts';
+import { MIB } from './units.ts';
 
 export type { Logger };
 
@@ -13,9 +14,16 @@ const SECRETS = [
   '["x-api-key"]',
 ];
 
-/** The standard error of a process, written synchronously: the last line before a crash matters most. */
-const createErrorOutput = (): LogOutput =>
-  Object.assign(destination({ dest: 2, sync: true }), { isTTY: process.stderr.isTTY });
+/**
+ * The standard error of a process, written synchronously: the last line before a crash matters most.
+ * On a full disk lines wait, up to 1 MiB, and are written once there is space; then they are dropped.
+ */
+function createErrorOutput(): LogOutput {
+  const output = destination({ dest: 2, sync: true, maxLength: MIB });
+  // Without a listener, the failure to log would end the process.
+  output.on('error', () => undefined);
+  return Object.assign(output, { isTTY: process.stderr.isTTY });
+}
 
 type LogOutput = DestinationStream & { isTTY?: boolean };
 

@@ -13,7 +13,8 @@ import {
 import { missingTreeSentence, ownOrigin, readLogTrees, type LogTrees } from './logTrees.ts';
 import { openCheckpoint } from './proof/openCheckpoint.ts';
 import type { TileReader } from './tileStore.ts';
-import type { CheckpointText } from './tlog/checkpoint.ts';
+import { parseCheckpoint, type CheckpointText } from './tlog/checkpoint.ts';
+import { parseNote } from './tlog/note.ts';
 import { noteSigner, parseVkey, publicKeyOf } from './tlog/noteKeys.ts';
 
 /** The trees of this log as they are stored. */
@@ -54,6 +55,18 @@ export interface OwnTree extends TileReader {
   head(): Promise<SignedHead | undefined>;
   /** Why the newest checkpoint did not replace the known one, in sentences, at the last call of `head`. */
   doubt(): string | undefined;
+}
+
+/** Throws `proof_invalid` for a stored checkpoint that is none, such as an empty file. */
+function requireCheckpoint(note: string, origin: string): void {
+  try {
+    parseCheckpoint(parseNote(note).text);
+  } catch (error) {
+    throw proofInvalidError(
+      `The checkpoint of ${origin} is damaged: ${(error as Error).message} Put it back from a backup.`,
+      error,
+    );
+  }
 }
 
 /** Trees under other names that are looked at: those that came last in the log. */
@@ -134,6 +147,7 @@ export function openOwnTree(
     if (note === undefined) return undefined;
     const before = opened.get(origin);
     if (before?.note === note) return before;
+    requireCheckpoint(note, origin);
     const checkpoint = openNewest(note, origin, trees);
     if (!checkpoint) return undefined;
     const { treeId, identity } = trees;

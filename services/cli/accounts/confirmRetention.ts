@@ -12,17 +12,11 @@ import { isoTime } from '../../../shared/ports/clock.ts';
 import { requireAccount } from './limits.ts';
 import type { CliContext, WithOperator } from '../context.ts';
 import { usageError } from '../failure.ts';
+import { parseShortReason } from '../reason.ts';
 
-const LONGEST_REASON = 256;
 /** A date is that of any time zone. */
 const DATE_TOLERANCE_MS = 36 * 3_600_000;
 const NOON_MS = 12 * 3_600_000;
-
-function parseReason(text: string): string {
-  if (text.trim() === '' || text.length > LONGEST_REASON)
-    throw new InvalidArgumentError(`A reason has 1 to ${LONGEST_REASON} characters.`);
-  return text;
-}
 
 /** A time, or noon of a date in UTC, in milliseconds since the epoch. */
 function parseToday(text: string): number {
@@ -119,7 +113,7 @@ export function addRetentionCommands(program: Command, run: WithOperator): void 
       'confirm that the clock is right, or that many sessions may be erased at once; recorded in the log',
     )
     .argument('<what>', '`clock`, the id of an account, or `all` accounts')
-    .requiredOption('--reason <text>', 'why; never erased, so no personal data', parseReason)
+    .requiredOption('--reason <text>', 'why; never erased, so no personal data', parseShortReason)
     .option('--today <date>', 'with `clock`: the date of today, as 2026-11-25', parseToday)
     .action((what: string, options: { reason: string; today?: number }) =>
       run((context) =>

@@ -10,7 +10,7 @@ type Changes = { [Name in keyof AccountLimits]?: number | null };
 
 function parseCount(text: string): number {
   if (!/^[1-9]\d{0,14}$/.test(text))
-    throw new InvalidArgumentError('A limit is a positive integer.');
+    throw new InvalidArgumentError('A limit is a positive integer of at most 15 digits.');
   return Number(text);
 }
 

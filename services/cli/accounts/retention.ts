@@ -4,9 +4,9 @@ import type { AccountHold, AccountRetention } from '../../../shared/accounts/eve
 import { requireAccount } from './limits.ts';
 import type { WithOperator } from '../context.ts';
 import { usageError } from '../failure.ts';
+import { parseShortReason } from '../reason.ts';
 
 const LONGEST_DAYS = 36_500;
-const LONGEST_REASON = 256;
 
 /** A number of days; null for `none`. */
 function parseDays(text: string): number | null {
@@ -15,12 +15,6 @@ function parseDays(text: string): number | null {
   if (!(days <= LONGEST_DAYS))
     throw new InvalidArgumentError(`Days are a whole number from 1 to ${LONGEST_DAYS}, or none.`);
   return days;
-}
-
-function parseReason(text: string): string {
-  if (text.length > LONGEST_REASON)
-    throw new InvalidArgumentError(`A reason has at most ${LONGEST_REASON} characters.`);
-  return text;
 }
 
 /** How long an account's sessions are kept, or a dash. */
@@ -74,12 +68,13 @@ export function addHoldCommand(accounts: Command, run: WithOperator): void {
     .option(
       '--reason <text>',
       'why; recorded in the log for good, so no personal data',
-      parseReason,
+      parseShortReason,
     )
     .action((account_id: string, state: string, options: { reason?: string }) =>
       run(async ({ operator, output }) => {
         const isHeld = state === 'on';
-        if (isHeld && !options.reason) throw usageError('A hold needs a reason: --reason <text>.');
+        if (isHeld && options.reason === undefined)
+          throw usageError('A hold needs a reason: --reason <text>.');
         const actor = { account_id, key_id: 'operator', request_id: 'cli' };
         await setHold(operator, actor, { held: isHeld, ...options });
         const { hold } = await requireAccount(await operator.readModels(), account_id);

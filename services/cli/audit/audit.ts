@@ -11,14 +11,14 @@ import type { CliContext, WithOperator, WithTerminal } from '../context.ts';
 import { requireWritable, writeHeadsFile } from './headsFile.ts';
 import { parsePositionOption } from '../positions.ts';
 import { formatRate } from '../progressLine.ts';
-import { readVkeys } from './checkpoints.ts';
+import { parseVkeyOption, readVkeys } from './checkpoints.ts';
 
 /** Writes the heads of all streams. */
 async function writeHeads(
   { operator, output, progress, signal }: CliContext,
   file: string,
 ): Promise<void> {
-  await requireWritable(file);
+  await requireWritable(file, { replace: true });
   const at = isoTime(operator.clock.now());
   const began = performance.now();
   const heads = await readStreamHeads({
@@ -74,7 +74,11 @@ export function addAuditCommands(program: Command, run: WithOperator, alone: Wit
     .option('--after <position>', 'begin after this position', parsePositionOption)
     .option('--heads <file>', 'also compare with the heads that `audit heads` wrote')
     .option('--checkpoint <file>', 'compare with a checkpoint that was kept elsewhere, of any age')
-    .option('--vkey <vkey>', 'the key that signed it; default: the one that signs here')
+    .option(
+      '--vkey <vkey>',
+      'the key that signed it; default: the one that signs here',
+      parseVkeyOption,
+    )
     .option('--texts', 'also decrypt and check every text, which needs the keys')
     .action((options: VerifyOptions) => run((context) => verifyLog(context, options)));
   audit

@@ -1,4 +1,4 @@
-import { open, rm } from 'node:fs/promises';
+import { resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
@@ -25,10 +25,14 @@ import {
   type VerifiedBundle,
 } from '../../../shared/transparency/proof/verifyBundle.ts';
 import { headOfSession } from '../../../shared/transparency/proof/sessionProof.ts';
-import { readBundleFile, writeBundleFile } from '../../compose/operator/operator.ts';
-import { readTextFile } from './checkpoints.ts';
+import {
+  readBundleFile,
+  writeBundleFile,
+  writeCompleteFile,
+} from '../../compose/operator/operator.ts';
+import { parseVkeyOption, readTextFile } from './checkpoints.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import { fileError } from '../failure.ts';
+import { usageError } from '../failure.ts';
 import { proveForExport } from './exportProof.ts';
 import { requireWritable } from './headsFile.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
@@ -64,27 +68,16 @@ function parseRedaction(text: string): Selector[] {
 const countTexts = ({ disclosed, redacted, erased }: SeenStream): string =>
   `${disclosed} texts disclosed, ${redacted} redacted, ${erased} erased`;
 
-/**
- * Writes the report of a session to a new file, or over an existing one with `replace`. A failure
- * removes the file.
- */
+/** Writes the report of a session to a new file, or over an existing one with `replace`. */
 async function writeReportFile(
   { operator, signal }: CliContext,
   request: ReportRequest,
-  { file, replace = false }: { file: string; replace?: boolean | undefined },
+  { file, replace }: { file: string; replace?: boolean | undefined },
 ): Promise<void> {
-  const target = await open(file, replace ? 'w' : 'wx', 0o600).catch((error: unknown) => {
-    throw fileError(file, error);
-  });
-  try {
-    await using handle = target;
+  await writeCompleteFile(file, { replace }, async (target) => {
     const stores = { ...operator, tiles: await operator.tiles() };
-    for await (const piece of sessionReport(stores, request, signal)) await handle.writeFile(piece);
-    await handle.sync();
-  } catch (error) {
-    await rm(file, { force: true });
-    throw error;
-  }
+    for await (const piece of sessionReport(stores, request, signal)) await target.writeFile(piece);
+  });
 }
 
 /**
@@ -111,8 +104,11 @@ async function readHead(
 
 async function exportBundle(context: CliContext, options: ExportOptions): Promise<void> {
   const { operator, output, progress, signal } = context;
-  const { session, out, redact = [] } = options;
-  await requireWritable(out);
+  const { session, out, redact = [], report } = options;
+  if (report !== undefined && resolve(report) === resolve(out))
+    throw usageError('--out and --report name the same file.');
+  for (const file of report === undefined ? [out] : [out, report])
+    await requireWritable(file, options);
   const head = await readHead(context, session);
   const { metadata } = decodeEvent(head);
   const { proof, vkey, consistency } = await proveForExport(context, head, options);
@@ -148,12 +144,12 @@ async function exportBundle(context: CliContext, options: ExportOptions): Promis
     signal,
   });
   progress.end(`${seen.events} events exported`);
-  if (options.report !== undefined) {
+  if (report !== undefined) {
     const made_at = isoTime(recordingTime(operator.clock));
     // A redaction is consumed by its events; the agent's texts are withheld where any text is.
     const redaction = redact.length > 0 ? createRedaction(redact) : undefined;
     const request = { session_id: session, made_at, proof, vkey, last: head.revision, redaction };
-    await writeReportFile(context, request, { file: options.report, replace: options.replace });
+    await writeReportFile(context, request, { file: report, replace: options.replace });
   }
   const { disclosed, redacted, erased } = seen;
   output.show(
@@ -231,13 +227,17 @@ export function addBundleCommands(audit: Command, run: WithOperator, alone: With
     .option('--report <file>', 'also write it as an HTML page for people')
     .option('--redact <what>', `comma-separated: ${SELECTORS_HELP}`, parseRedaction)
     .option('--checkpoint <file>', 'prove it under this checkpoint, or that the newest extends it')
-    .option('--vkey <vkey>', 'the key that signed that; default: the one that signs here')
+    .option(
+      '--vkey <vkey>',
+      'the key that signed that; default: the one that signs here',
+      parseVkeyOption,
+    )
     .action((options: ExportOptions) => run((context) => exportBundle(context, options)));
   const verify = audit
     .command('verify-bundle')
     .description('verify a bundle file; needs no service, store or configuration')
     .argument('<file>')
-    .option('--vkey <vkey>', 'the log’s key, as its operator publishes it')
+    .option('--vkey <vkey>', 'the log’s key, as its operator publishes it', parseVkeyOption)
     .option(
       '--checkpoint <file>',
       'a checkpoint of the log that must be the bundle’s, or one that it extends',

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { InvalidArgumentError } from 'commander';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { ownOrigin, readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import type { SignedHead } from '../../../shared/transparency/ownTree.ts';
@@ -49,6 +50,16 @@ export async function readOwnHead({
     const { cause } = error as Error;
     throw isTurnlogError(cause, 'configuration_invalid') ? cause : error;
   }
+}
+
+/** Parses the vkey of an option. */
+export function parseVkeyOption(text: string): string {
+  try {
+    parseVkey(text);
+  } catch (error) {
+    throw new InvalidArgumentError((error as Error).message);
+  }
+  return text;
 }
 
 /** The first of the keys that has signed a checkpoint: a new key signs only after a restart. */

@@ -7,10 +7,10 @@ import { constants, createReadStream } from 'node:fs';
 import { access, open, rename, rm, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { fileError } from '../failure.ts';
+import { fileError, fileExistsError } from '../failure.ts';
 import type { SavedHead } from '../../../shared/eventlog/reading/compareHeads.ts';
 import type { StreamHeads } from '../../../shared/eventlog/reading/streamHeads.ts';
-import { createHash } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import type { Static, TProperties } from 'typebox';
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { Instant } from '../../../shared/domain/schema.ts';
@@ -102,8 +102,13 @@ async function* parseHeads(lines: AsyncIterable<string>): AsyncGenerator<SavedHe
 /** Far longer than any valid line. */
 const MAX_LINE_CHARS = 64 * 1_024;
 
-/** Rejects a file that can't be written, before the log is read. */
-export async function requireWritable(file: string): Promise<void> {
+/**
+ * Rejects a file that can't be written, or without `replace` one that exists, before the log is read.
+ */
+export async function requireWritable(
+  file: string,
+  { replace = false }: { replace?: boolean | undefined } = {},
+): Promise<void> {
   try {
     await access(dirname(file), constants.W_OK);
   } catch (error) {
@@ -111,6 +116,7 @@ export async function requireWritable(file: string): Promise<void> {
   }
   const existing = await stat(file).catch(() => undefined);
   if (existing && !existing.isFile()) throw fileError(file, new Error('it is there and no file'));
+  if (existing && !replace) throw fileExistsError(file);
 }
 
 /**
@@ -123,9 +129,10 @@ export async function writeHeadsFile(
   at: string,
   signal: AbortSignal,
 ): Promise<HeadsOrigin> {
-  const partial = `${file}.partial`;
+  // Each of two commands that write one file has a partial file of its own.
+  const partial = `${file}.${randomUUID()}.partial`;
   try {
-    await using handle = await open(partial, 'w');
+    await using handle = await open(partial, 'wx');
     const text = formatHeads(heads, at);
     for (;;) {
       signal.throwIfAborted();

@@ -1,4 +1,3 @@
-import { writeFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import { recordAudit } from '../../../shared/audit/commands.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -7,9 +6,16 @@ import {
   verifyReceipt,
   type VerifiedReceipt,
 } from '../../../shared/transparency/receipts/verifyReceipt.ts';
+import { writeCompleteFile } from '../../compose/operator/operator.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import { fileError } from '../failure.ts';
-import { readOwnHead, readTextFile, readVkeys, signingVkey } from './checkpoints.ts';
+import {
+  parseVkeyOption,
+  readOwnHead,
+  readTextFile,
+  readVkeys,
+  signingVkey,
+} from './checkpoints.ts';
+import { requireWritable } from './headsFile.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
 import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witnessOptions.ts';
 import type { WitnessOptions } from './witnessOptions.ts';
@@ -20,18 +26,12 @@ export const streamOfId = (id: string): string => {
   return `${prefix === 'acct' ? 'account' : prefix}-${id}`;
 };
 
-/** Writes a new file. An existing one is not replaced. */
-async function writeNewFile(file: string, text: string): Promise<void> {
-  await writeFile(file, text, { flag: 'wx', mode: 0o600 }).catch((error: unknown) => {
-    throw fileError(file, error);
-  });
-}
-
 async function showReceipt(
   { operator, output }: CliContext,
   id: string,
   { out }: { out?: string },
 ): Promise<void> {
+  if (out !== undefined) await requireWritable(out);
   const stream = streamOfId(id);
   const receipt = await readReceipt({ ...operator, tiles: await operator.tiles() }, stream);
   if (!receipt) throw new TurnlogError('configuration_invalid', `${id} is unknown, or not erased.`);
@@ -42,7 +42,9 @@ async function showReceipt(
   const head = await readOwnHead(operator);
   const { vkeys } = await readVkeys(operator, head?.origin);
   const vkey = head ? signingVkey(head.note, vkeys) : vkeys[0];
-  await writeNewFile(out, `${JSON.stringify(receipt, null, 2)}\n`);
+  await writeCompleteFile(out, {}, (target) =>
+    target.writeFile(`${JSON.stringify(receipt, null, 2)}\n`),
+  );
   output.show(
     { file: out, subject: receipt.subject, events: receipt.events, vkey },
     `${out} has the receipt of ${id}: ${receipt.events} events, leaf ${receipt.leaf.index}.`,
@@ -112,7 +114,11 @@ export function addReceiptCommands(audit: Command, run: WithOperator, alone: Wit
     .command('verify-receipt')
     .description('verify a receipt of an erasure; needs no service, store or configuration')
     .argument('<file>')
-    .requiredOption('--vkey <vkey>', 'the log’s key, as its operator publishes it');
+    .requiredOption(
+      '--vkey <vkey>',
+      'the log’s key, as its operator publishes it',
+      parseVkeyOption,
+    );
   addWitnessOptions(verify).action((file: string, options: WitnessOptions & { vkey: string }) =>
     alone((terminal) => verifyReceiptFile(terminal, file, options)),
   );

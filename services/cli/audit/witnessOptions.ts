@@ -5,6 +5,7 @@ import {
   type TrustedWitnesses,
 } from '../../../shared/transparency/witnessPolicy.ts';
 import { usageError } from '../failure.ts';
+import { parseVkeyOption } from './checkpoints.ts';
 
 /** The options of commands that look for cosignatures. */
 export interface WitnessOptions {
@@ -12,7 +13,7 @@ export interface WitnessOptions {
   witnessesRequired?: number;
 }
 
-const collect = (value: string, before: string[]): string[] => [...before, value];
+const collect = (value: string, before: string[]): string[] => [...before, parseVkeyOption(value)];
 
 function parseCount(text: string): number {
   if (!/^[1-9]\d{0,2}$/.test(text))

@@ -76,7 +76,9 @@ async function makeBackup(
 /** The exit code is 1 if the copy does not fit, 130 if it is interrupted. */
 async function backUp(context: CliContext, folder: string, options: FolderOptions): Promise<void> {
   const { env, output, progress, exitWith } = context;
-  const folders = await locateBackup(folder, options, locateStorage(parseConfig(env)));
+  const folders = await withFolderErrors(folder, () =>
+    locateBackup(folder, options, locateStorage(parseConfig(env))),
+  );
   const named = { folder: folders.folder, keys_folder: folders.keysFolder };
   const made = await withFolderErrors(folders.folder, () => makeBackup(context, folders));
   if (!made) {

@@ -118,11 +118,19 @@ async function compareOrDeclare(
   return { comparison: { ...after, refusal }, declared: log_id };
 }
 
+/** What the files of the options say was erased. */
+const readErasures = async ({ receipts = [], erased = [] }: RestoreOptions) => ({
+  files: (await Promise.all(receipts.map(readReceiptFiles))).flat(),
+  listed: (await Promise.all(erased.map(readErasedIds))).flat(),
+});
+
 /** Compares the log, and erases again what was erased since the backup. */
-async function bringUpToDate(context: CliContext, options: RestoreOptions) {
+async function bringUpToDate(
+  context: CliContext,
+  options: RestoreOptions,
+  { files, listed }: Awaited<ReturnType<typeof readErasures>>,
+) {
   const { operator } = context;
-  const files = (await Promise.all((options.receipts ?? []).map(readReceiptFiles))).flat();
-  const listed = (await Promise.all((options.erased ?? []).map(readErasedIds))).flat();
   const { erasures, checkpoints } = await openReceipts(operator, files);
   const places = {
     named: namedPlaces(options),
@@ -185,6 +193,8 @@ async function restoreInto(
 ): Promise<void> {
   const { env, output, progress, signal } = terminal;
   const config = parseConfig(env);
+  // Before hours of copying.
+  const named = await readErasures(options);
   const manifest = await openBackup(from);
   const unfinished = await restoreBackup({
     config,
@@ -198,7 +208,7 @@ async function restoreInto(
     const operator = await openOperator(config, terminal.logger(config.LOG_LEVEL), signal);
     let result: Awaited<ReturnType<typeof bringUpToDate>>;
     try {
-      result = await bringUpToDate({ ...terminal, operator }, options);
+      result = await bringUpToDate({ ...terminal, operator }, options, named);
     } finally {
       await operator.close();
     }
@@ -229,7 +239,7 @@ async function restore(
   options: RestoreOptions,
 ): Promise<void> {
   const place = locateStorage(parseConfig(terminal.env));
-  const from = await locateBackup(folder, options, place);
+  const from = await withFolderErrors(folder, () => locateBackup(folder, options, place));
   const target = place.kind === 'embedded' ? place.dataFolder : from.folder;
   await withFolderErrors(target, () => restoreInto(terminal, from, options));
 }

@@ -5,6 +5,7 @@ import { copyEvents } from '../../../shared/eventlog/copyEvents.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { openNamedStore, requireLogFolder, requireNonEmptyLog } from '../../compose/eventStore.ts';
 import { isCluster } from '../../compose/logLocation.ts';
+import { requireNoBackup } from '../../compose/operator/backup/unfinishedRestore.ts';
 import type { TerminalContext, WithTerminal } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { usageError } from '../failure.ts';
@@ -79,16 +80,17 @@ async function copy(terminal: TerminalContext, options: CopyOptions): Promise<vo
   ];
   if (source === target || (!isCluster(source) && resolve(source) === resolve(target)))
     throw usageError('--from and --to name the same store: a copy of it is another one.');
+  for (const name of [source, target]) if (!isCluster(name)) requireNoBackup(resolve(name));
   const logger = terminal.logger('warn');
   await using opened = new AsyncDisposableStack();
-  const open = async (name: string): Promise<EventStore> =>
-    opened.adopt(await openNamedStore(name, logger), (store) => store.close());
+  const open = async (name: string, option: '--from' | '--to'): Promise<EventStore> =>
+    opened.adopt(await openNamedStore(name, logger, option), (store) => store.close());
   if (!isCluster(source)) requireLogFolder(source, NOTHING);
-  const from = await open(source);
+  const from = await open(source, '--from');
   await requireNonEmptyLog(from, source, NOTHING);
   await requirePositionInLog(from, options.after, terminal.signal);
   terminal.signal.throwIfAborted();
-  await copyAll(terminal, { from, to: await open(target) }, options.after);
+  await copyAll(terminal, { from, to: await open(target, '--to') }, options.after);
 }
 
 /** `events copy` */

@@ -43,6 +43,13 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
   const { TURNLOG_URL: url, TURNLOG_API_KEY: key } = clientConfig(env);
   const base = url.replace(/\/+$/, '');
 
+  const foreignError = (cause?: unknown): TurnlogError =>
+    requestError(
+      `What answers at ${base} is not the API of Turnlog: set TURNLOG_URL to its address.`,
+      false,
+      cause,
+    );
+
   async function call(
     path: string,
     init: Omit<RequestInit, 'headers'> & { headers?: Record<string, string> },
@@ -82,20 +89,29 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
       const send = async (): Promise<Data> => {
         const response = await call(path, init);
         try {
-          return ((await response.json()) as { data: Data }).data;
+          const answer = (await response.json()) as { success?: unknown; data: Data } | null;
+          if (answer?.success === true) return answer.data;
+          throw foreignError();
         } catch (error) {
           signal.throwIfAborted();
+          if (error instanceof TurnlogError) throw error;
+          if ((error as Error).name === 'SyntaxError') throw foreignError(error);
           throw requestError(`The answer of the service at ${base} broke off.`, true, error);
         }
       };
       return retry(send, { pauses: PAUSES, shouldRetry, signal });
     },
-    openStream: (path, lastEventId) =>
-      call(path, {
+    async openStream(path, lastEventId) {
+      const response = await call(path, {
         headers: {
           accept: 'text/event-stream',
           ...(lastEventId !== undefined && { 'last-event-id': lastEventId }),
         },
-      }),
+      });
+      const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
+      if (isStream || response.status === 204) return response;
+      await response.body?.cancel();
+      throw foreignError();
+    },
   };
 }

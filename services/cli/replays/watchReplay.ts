@@ -1,5 +1,5 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
-import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { ApiClient } from './apiClient.ts';
 
@@ -69,6 +69,9 @@ export async function watchReplay(
         attempts = 0;
         pauses.reset();
       }
+      throw new TurnlogError('store_unavailable', 'The stream ended before the replay.', {
+        retriable: true,
+      });
     } catch (error) {
       signal.throwIfAborted();
       if ((isTurnlogError(error) && !error.retriable) || attempts >= MAX_ATTEMPTS) throw error;

@@ -9,6 +9,7 @@ import {
 } from '../../../infra/sqlite/dataFolder.ts';
 import { eventLogFile } from '../../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
@@ -69,6 +70,9 @@ async function openFolderLog(
   return opened;
 }
 
+/** Every event of a turn that begins has it. */
+const INSTANCE_ID = /^[\w-]{1,64}$/;
+
 /**
  * The instance id of the folder's server, created at the first start. The server lock ensures that
  * only one process uses it.
@@ -77,7 +81,12 @@ function readOrCreateInstanceId(folder: string): string {
   const file = join(folder, 'instance-id');
   try {
     const existing = existsSync(file) ? readRegularFileSync(file).toString().trim() : '';
-    if (existing !== '') return existing;
+    if (INSTANCE_ID.test(existing)) return existing;
+    if (existing !== '')
+      throw new TurnlogError(
+        'configuration_invalid',
+        `The file ${file} is damaged. Remove it: the next start creates another one.`,
+      );
     const created = systemIds.uuid();
     writeFileSync(file, `${created}\n`, { mode: 0o600 });
     return created;
@@ -110,8 +119,9 @@ export async function openEmbedded(
   const { dataFolder, log } = place;
   createDataFolder(dataFolder);
   requireFinishedRestore(place);
-  for (const folder of new Set([dataFolder, place.keysFolder]))
-    if (existsSync(folder)) requirePrivateFolder(folder, logger);
+  requirePrivateFolder(dataFolder, logger);
+  if (place.keysFolder !== dataFolder && existsSync(place.keysFolder))
+    requirePrivateFolder(place.keysFolder, logger, 'KEYS_DIR');
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const { store, keyStore } = await ('folder' in log
     ? openFolderLog(opening, place, log)

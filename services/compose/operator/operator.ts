@@ -51,6 +51,7 @@ import { readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
 import { openTextKeys, type TextKeys } from '../textKeys.ts';
 
+export { writeCompleteFile } from '../../../infra/lib/completeFile.ts';
 export { openKeptCheckpoints } from '../../../infra/witness/keptCheckpoints.ts';
 /** Bundles are tar archives. */
 export { readTar as readBundleFile } from '../../../infra/tar/readTar.ts';

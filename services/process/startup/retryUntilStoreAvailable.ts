@@ -4,8 +4,11 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 
 const PAUSES = { firstMs: 1_000, longestMs: 1_000 };
 
+/** The message, with that of the cause unless it quotes it. */
 const describeError = ({ message, cause }: Error): string =>
-  cause instanceof Error && cause.message !== '' ? `${message} (${cause.message})` : message;
+  cause instanceof Error && !message.includes(cause.message)
+    ? `${message} (${cause.message})`
+    : message;
 
 /**
  * Retries work of the start while a store is unavailable. The reason is logged once, and again when

@@ -60,7 +60,9 @@ export function parseMasterKeys(text: string, file: string): MasterKeys {
   }
   const [current, ...others] = keys;
   if (!current)
-    throw invalid('it has no key. Create one: npm run cli -- text-keys new-master --out <file>');
+    throw invalid(
+      'it has no key. Restore it from a backup. If it never had one, remove it, and create it with: npm run cli -- text-keys new-master --out <file>',
+    );
   return createMasterKeys(current, others);
 }
 

@@ -76,8 +76,9 @@ export const kafkaOptions = {
   }),
   KAFKA_EVENT_SOURCE: Type.String({
     default: '/turnlog',
-    minLength: 1,
     maxLength: 256,
+    pattern: '^[!-~]+$',
+    'x-rule': 'must be a URI reference: visible ASCII characters',
     description: 'The `source` of the CloudEvents: a URI reference that names this service',
   }),
 };

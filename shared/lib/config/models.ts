@@ -4,12 +4,15 @@ import { Type } from '../../domain/jsonSchema.ts';
 export const modelOptions = {
   OPENAI_API_KEY: Type.Optional(
     Type.String({
+      pattern: '^\\s*[!-~]+\\s*$',
+      'x-rule': 'must be visible ASCII characters',
       description: 'API key of the provider `openai`; alone it offers a set of OpenAI models',
     }),
   ),
   OPENAI_BASE_URL: Type.Optional(
     Type.String({
       pattern: '^https?://[^\\s@]+$',
+      'x-url': true,
       description: 'Base URL of the provider `openai`, for any OpenAI-compatible server',
     }),
   ),

@@ -46,6 +46,12 @@ const KEYWORDS: FuncKeywordDefinition[] = [
     },
   },
   {
+    keyword: 'x-url',
+    type: 'string',
+    validate: (_on: boolean, value: string) => URL.canParse(value),
+    error: { message: 'must be a URL' },
+  },
+  {
     keyword: 'x-strong-key',
     type: 'string',
     validate: (_on: boolean, value: string) => isStrongKey(value),

@@ -16,6 +16,7 @@ test('limits and quotas of an account are set, shown and cleared; a quota of 0 i
     expect((await limits('--clear', '--events-per-day', '7')).out).toBe('events_per_day=7\n');
     const wrong = await limits('--runs', '0');
     expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('positive integer')]);
+    expect((await limits('--events', '1000000000000000')).err).toContain('at most 15 digits');
   } finally {
     await rm(folder, { recursive: true });
   }

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, openSync } from 'node:fs';
-import { rm } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
@@ -46,6 +46,34 @@ test('a declaration needs a reason', async () => {
   expect(code).toBe(2);
   expect(JSON.parse((await runCli(data, 'log', 'show', '--json')).out)).toMatchObject({
     declarations: [],
+  });
+});
+
+test('so does a legal hold', async () => {
+  const [account] = JSON.parse((await runCli(data, '--json', 'accounts', 'list')).out);
+  const hold = ['accounts', 'hold', account.account_id, 'on', '--reason', ' '];
+  expect(await runCli(data, ...hold)).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('A reason has 1 to 256 characters.'),
+  });
+});
+
+test.each(['--vkey', '--witness'])('%s that is no key is no verdict', async (option) => {
+  const file = join(elsewhere, 'data', 'events.db');
+  expect(await runCli(data, 'audit', 'verify-bundle', file, option, 'garbage')).toMatchObject({
+    code: 2,
+    out: '',
+    err: expect.stringContaining('A vkey reads <name>+<8 hex digits>+<base64>.'),
+  });
+});
+
+test('a copy to a file names --to', async () => {
+  const file = join(data, 'instance-id');
+  await writeFile(file, '');
+  const { code, err } = await runCli(data, 'events', 'copy', '--from', data, '--to', file);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: expect.stringMatching(/ a file is in the way\. Set --to to a folder /),
   });
 });
 

@@ -124,6 +124,24 @@ describe('audit export and verify-bundle', () => {
     expect(redacted).toContain('Not shown: it was erased, or is withheld');
   });
 
+  test('write nothing if the report can not be written', async () => {
+    const report = join(elsewhere, 'mine.html');
+    await writeFile(report, 'mine');
+    const out = join(elsewhere, 'without-report.tar');
+    const before = await readdir(elsewhere);
+    const args = ['audit', 'export', '--session', session, '--out', out, '--report'];
+    expect(await cli(...args, report)).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`${report} exists already`),
+    });
+    expect(await cli(...args, out, '--replace')).toMatchObject({
+      code: 2,
+      err: '--out and --report name the same file.\n',
+    });
+    expect(await readFile(report, 'utf8')).toBe('mine');
+    expect(await readdir(elsewhere)).toEqual(before);
+  });
+
   test('leave out what is redacted', async () => {
     const file = await exported('redacted.tar', '--redact', '1.input,output');
     expect(await readFile(file, 'latin1')).not.toMatch(/Ada|secret/);
@@ -249,7 +267,7 @@ describe('Ctrl-C', () => {
     const whole = await readFile(out);
     expect(await runCli(long.folder, ...written)).toMatchObject({
       code: 1,
-      err: expect.stringMatching(/long\.tar exists already, or .*: it was left as it is\.\n$/),
+      err: expect.stringMatching(/long\.tar exists already and was left as it is: .*\n$/),
     });
     await interrupted(...written, '--replace');
     expect((await readFile(out)).equals(whole)).toBe(true);

@@ -22,6 +22,7 @@ import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { runCliWith, startCliWith } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
+import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let service: TestService;
@@ -407,6 +408,41 @@ describe('restore', () => {
       );
   }, 60_000);
 
+  test('refuses a list that can not be read before anything is restored', async () => {
+    const [data, missing] = [newFolder(), newFolder()];
+    expect(await cliIn(data, 'restore', folder, '--erased', missing)).toMatchObject(
+      refused(missing),
+    );
+    expect(existsSync(data)).toBe(false);
+  }, 60_000);
+
+  test('is the only command that opens a backup: another one would change it', async () => {
+    const copy = await copyOfBackup();
+    const only = refused(`Restore it into other folders: npm run cli -- restore ${copy}`);
+    expect(await cliIn(copy, 'audit', 'verify')).toMatchObject(only);
+    for (const [from, to] of [
+      [copy, newFolder()],
+      [service.folder, copy],
+    ])
+      expect(
+        await cliIn(newFolder(), 'events', 'copy', '--from', from!, '--to', to!),
+      ).toMatchObject(only);
+    const { code, err } = await runCliWith(
+      { DATA_DIR: newFolder(), KEYS_DIR: `${copy}-keys` },
+      'accounts',
+      'open',
+      'x',
+    );
+    expect({ code, err }).toMatchObject({
+      code: 1,
+      err: expect.stringContaining(`${copy}-keys holds a backup`),
+    });
+    const server = startServerProcess({ DATA_DIR: copy });
+    expect(await server.exited).toBe(1);
+    expect(server.errors()).toContain(`${copy} holds a backup`);
+    expect(await cliIn(newFolder(), 'restore', copy)).toMatchObject({ code: 0 });
+  }, 60_000);
+
   test('refuses folders that are not empty, and changes nothing there', async () => {
     expect(await cli('restore', folder)).toMatchObject(refused('is not empty'));
     const data = newFolder();
@@ -487,6 +523,15 @@ describe('restore', () => {
     const copy = await copyOfBackup();
     await rename(join(await treeFolder(copy), 'tile'), join(elsewhere, randomUUID()));
     expect(await cliIn(newFolder(), 'restore', copy)).toMatchObject(refused('does not fit'));
+  }, 60_000);
+
+  test('names a file where a folder should be, for backup and restore', async () => {
+    const file = newFolder();
+    await writeFile(file, '');
+    for (const command of ['backup', 'restore'])
+      expect(await cli(command, join(file, 'below'))).toMatchObject(
+        refused('a file is in the way'),
+      );
   }, 60_000);
 
   test('refuses another LOG_ORIGIN, and a signing key file with another key', async () => {

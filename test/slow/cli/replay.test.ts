@@ -179,7 +179,7 @@ test('a request that a proxy limits or cannot pass on is sent again, though the 
   const statuses = [429, 502];
   const proxy = createServer((_request, response) => {
     const status = statuses.shift() ?? 200;
-    response.writeHead(status).end(status === 200 ? '{"data":[]}' : '<html>');
+    response.writeHead(status).end(status === 200 ? '{"success":true,"data":[]}' : '<html>');
   }).listen(0, '127.0.0.1');
   await once(proxy, 'listening');
   try {
@@ -190,6 +190,27 @@ test('a request that a proxy limits or cannot pass on is sent again, though the 
     proxy.close();
   }
 });
+
+test.each(['{}', 'null', '{"data":null}', '<html>'])(
+  'another server than the service, which answers %s, is named',
+  async (body) => {
+    const other = createServer((_request, response) => {
+      response.end(body);
+    }).listen(0, '127.0.0.1');
+    await once(other, 'listening');
+    try {
+      const TURNLOG_URL = `http://127.0.0.1:${(other.address() as AddressInfo).port}`;
+      for (const args of [['list'], ['show', 'x'], ['watch', 'x']])
+        expect(await cliWith({ ...there(), TURNLOG_URL }, ...args).ended).toMatchObject({
+          code: 1,
+          err: `What answers at ${TURNLOG_URL} is not the API of Turnlog: set TURNLOG_URL to its address.\n`,
+        });
+    } finally {
+      other.close();
+    }
+  },
+  30_000,
+);
 
 test('the key goes to the address that was named, and no further', async () => {
   const heard: unknown[] = [];

@@ -1,12 +1,19 @@
 import { expect, test } from '@jest/globals';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { openSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
+import { freePort } from '../../support/processes/freePort.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { apiClient, TEST_KEY } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const preloaded = (name: string): string =>
   fileURLToPath(new URL(`../../support/processes/${name}`, import.meta.url));
+const MAIN = fileURLToPath(new URL('../../../services/main.ts', import.meta.url));
 const PRELOADED = preloaded('rejectOnSignal.mjs');
 const STAYS_OPEN = preloaded('staysOpen.mjs');
 
@@ -33,6 +40,34 @@ test('an error that nobody handled is logged with its cause, and the service end
   expect(server.errors()).toContain('"msg":"shut down"');
   await rm(folder, { recursive: true });
 });
+
+test.each(['/dev/full', 'a closed pipe'])(
+  'a service whose output goes to %s serves, and ends in order',
+  async (where) => {
+    const folder = await temporaryFolder();
+    const port = await freePort();
+    const output = where === '/dev/full' ? openSync(where, 'w') : 'pipe';
+    const child = spawn(process.execPath, [MAIN], {
+      env: { ...plainEnvironment(), DATA_DIR: folder, PORT: String(port), LOG_LEVEL: 'debug' },
+      stdio: ['ignore', output, output],
+    });
+    child.stdout?.destroy();
+    child.stderr?.destroy();
+    const ended = once(child, 'exit');
+    const ready = (): Promise<boolean> =>
+      fetch(`http://127.0.0.1:${port}/health/ready`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    // Each request is logged.
+    for (let requests = 0; requests < 3; requests += 1)
+      await Promise.race([eventually(ready, (isReady) => isReady), ended]);
+    expect(child.exitCode).toBeNull();
+    child.kill('SIGTERM');
+    expect(await ended).toEqual([0, null]);
+    await rm(folder, { recursive: true });
+  },
+);
 
 test('a service that a signal stops ends in time, though something keeps it open', async () => {
   const folder = await temporaryFolder();

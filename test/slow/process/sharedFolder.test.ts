@@ -1,6 +1,6 @@
 /** Starts of a service over files that others may change, or that block whoever opens them. */
 import { execFileSync } from 'node:child_process';
-import { chmod, mkdir, rm } from 'node:fs/promises';
+import { chmod, mkdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startServerProcess } from '../../support/processes/serverProcess.ts';
@@ -31,6 +31,25 @@ test('a data folder that every user may change is refused, with the command that
 test.each(['webhooks.json', 'instance-id'])('a FIFO as %s is refused', async (name) => {
   makeFifo(join(data, name));
   expect(await refusal()).toContain('neither a file nor a folder');
+});
+
+test('an instance id that is damaged is refused: every run would be too large', async () => {
+  const file = join(data, 'instance-id');
+  await writeFile(file, 'x'.repeat(3_000_000), { mode: 0o600 });
+  expect(await refusal()).toContain(
+    `The file ${file} is damaged. Remove it: the next start creates another one.\n`,
+  );
+});
+
+test('a file in the way is named, with the option that leads there', async () => {
+  const file = join(folder, 'file');
+  await writeFile(file, '', { mode: 0o600 });
+  for (const keys of [file, join(file, 'below')])
+    expect(await refusal({ KEYS_DIR: keys })).toMatch(
+      /^The folder of the keys \S+ can't be used: a file is in the way.*\. Set KEYS_DIR /,
+    );
+  await writeFile(join(data, 'read-models'), '', { mode: 0o600 });
+  expect(await refusal()).toContain(`a file is in the way (${join(data, 'read-models')})`);
 });
 
 test('a FIFO as the models file is refused', async () => {

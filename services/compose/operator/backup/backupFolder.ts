@@ -21,6 +21,7 @@ import { acquireBackupLock, BACKUP_LOCK } from '../../../../infra/sqlite/serverL
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { lazyValidator } from '../../../../shared/lib/validation/validation.ts';
 import { systemIds } from '../../system.ts';
+import { MANIFEST_FILE } from './unfinishedRestore.ts';
 
 export interface BackupFolders {
   /** Absolute, without symbolic links. */
@@ -57,8 +58,6 @@ type Manifest = BackupManifest | Static<typeof Unfinished>;
 
 const isManifest = lazyValidator(Type.Union([Finished, Unfinished]));
 
-/** The file that describes a backup, in its folder. */
-export const MANIFEST_FILE = 'backup.json';
 /** The folder of the keys in a backup that has them beside its log. */
 export const KEYS_BESIDE = 'keys';
 

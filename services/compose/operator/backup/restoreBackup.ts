@@ -9,20 +9,19 @@ import { createDataFolder } from '../../../../infra/sqlite/dataFolder.ts';
 import { acquireServerLock } from '../../../../infra/sqlite/serverLock.ts';
 import type { Config } from '../../../../shared/lib/config/config.ts';
 import { signingConfig } from '../../features/prover.ts';
-import { locateStorage } from '../../logLocation.ts';
+import { keysFolderOption, locateStorage } from '../../logLocation.ts';
 import { readSigningKeys } from '../../signingKeys.ts';
 import { masterKeyFileOf } from '../../textKeys.ts';
 import {
   backupError,
   KEYS_BESIDE,
-  MANIFEST_FILE,
   namesIn,
   openToRead,
   type BackupFolders,
   type BackupManifest,
 } from './backupFolder.ts';
 import { BACKUP_FILES } from './writeBackup.ts';
-import { UNFINISHED_RESTORE } from './unfinishedRestore.ts';
+import { MANIFEST_FILE, UNFINISHED_RESTORE } from './unfinishedRestore.ts';
 
 const SERVER_LOCK = 'server.lock';
 /** Not part of the restored data. */
@@ -167,7 +166,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Unfinished
     releasing.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
     await writeFileAtomically({ path: marker!, bytes: `${folders.join('\n')}\n` });
     for (const path of leftovers) await rm(path, { recursive: true });
-    createDataFolder(place.keysFolder);
+    createDataFolder(place.keysFolder, keysFolderOption(place));
     await copyFolder(from.folder, place.dataFolder, { ...options, skip: NOT_RESTORED });
     const skip = new Set([...NOT_RESTORED, BACKUP_FILES.masterKey, BACKUP_FILES.signingKey]);
     await copyFolder(from.keysFolder, place.keysFolder, { ...options, skip });

@@ -6,13 +6,29 @@ import type { StorageLocation } from '../../logLocation.ts';
 /** A file in a restored data folder until it may be used. It names the folders that were empty before. */
 export const UNFINISHED_RESTORE = 'restore-unfinished';
 
+/** What describes the backup in a folder. */
+export const MANIFEST_FILE = 'backup.json';
+
 /**
- * Throws `configuration_invalid` for folders whose restore was interrupted: erasures since the backup
- * may not have been repeated.
+ * Throws `configuration_invalid` for the folder of a backup: a database changes when it is opened, and
+ * `restore` would refuse it afterwards.
+ */
+export function requireNoBackup(folder: string): void {
+  if (!existsSync(join(folder, MANIFEST_FILE))) return;
+  throw new TurnlogError(
+    'configuration_invalid',
+    `${folder} holds a backup, which is only read by restore. Restore it into other folders: npm run cli -- restore ${folder}`,
+  );
+}
+
+/**
+ * Throws `configuration_invalid` for folders of a backup, and for those whose restore was interrupted:
+ * erasures since the backup may not have been repeated.
  */
 export function requireFinishedRestore(place: StorageLocation): void {
   if (place.kind === 'replica') return;
-  const { dataFolder: folder } = place;
+  const { dataFolder: folder, keysFolder } = place;
+  for (const one of new Set([folder, keysFolder])) requireNoBackup(one);
   if (!existsSync(join(folder, UNFINISHED_RESTORE))) return;
   throw new TurnlogError(
     'configuration_invalid',

@@ -1,10 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { Command, type CommanderError } from 'commander';
-import { fileError, reportCliFailure } from '../../../../services/cli/failure.ts';
+import { fileError, fileExistsError, reportCliFailure } from '../../../../services/cli/failure.ts';
 
 test('the error for a file that exists says what to do, and another one gives the reason', () => {
-  const exists = Object.assign(new Error('EEXIST: file already exists'), { code: 'EEXIST' });
-  expect(fileError('a.json', exists).message).toBe(
+  expect(fileExistsError('a.json').message).toBe(
     'a.json exists already and was left as it is: name another file, or remove it first.',
   );
   expect(fileError('a.json', new Error('ENOSPC: no space left')).message).toBe(

@@ -373,3 +373,16 @@ test('a log with many names is read under the last ones', async () => {
   expect((await counted.head())!.size).toBe(40);
   expect(reads()).toBe(17);
 });
+
+test('a stored checkpoint that is none is named, with what to do', async () => {
+  const origin = declare();
+  for (const note of ['', 'here\n1\n\n— here AAAAAA==\n']) {
+    notes.set(origin, note);
+    await expect(tree.head()).rejects.toMatchObject({
+      code: 'proof_invalid',
+      message: expect.stringMatching(
+        new RegExp(`^The checkpoint of ${origin} is damaged: .* Put it back from a backup\\.$`),
+      ),
+    });
+  }
+});

@@ -109,6 +109,26 @@ test('an interrupted writing leaves what was there, and nothing beside it', asyn
   expect(await readdir(folder)).toEqual(['heads.jsonl']);
 });
 
+test('of two writings at the same time, the later one leaves a complete file', async () => {
+  const many = Array.from({ length: 20_000 }, (_, index) => `session-${index}`);
+  const written = await Promise.all([
+    write(many),
+    writeHeadsFile(file, headsOf(many.slice(1)), '2026-11-22T10:00:00.001Z', never),
+  ]);
+  const { origin } = await openHeadsFile(file);
+  expect(written).toContainEqual(origin);
+  expect(await readdir(folder)).toEqual(['heads.jsonl']);
+});
+
+test('a file that exists is refused, unless it is to be replaced', async () => {
+  await write(['a']);
+  await expect(requireWritable(file)).rejects.toMatchObject({
+    code: 'configuration_invalid',
+    message: expect.stringContaining(`${file} exists already`),
+  });
+  await expect(requireWritable(file, { replace: true })).resolves.toBeUndefined();
+});
+
 test('a place where no file can be written is refused in a sentence that names it', async () => {
   const sentence = (path: string) => ({
     code: 'configuration_invalid',

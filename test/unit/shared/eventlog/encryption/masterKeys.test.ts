@@ -84,7 +84,7 @@ describe('a master key file', () => {
   });
 
   test.each([
-    ['nothing', ['', '# none'], 'it has no key'],
+    ['nothing', ['', '# none'], 'it has no key. Restore it from a backup.'],
     ['a key of 16 bytes', [lineOf(randomBytes(16))], 'line 1 has a key of 16 bytes'],
     ['a key of 33 bytes', [lineOf(randomBytes(33))], 'line 1 has a key of 33 bytes'],
     ['no id', [randomBytes(32).toString('base64url')], 'line 1 is not a master key'],
