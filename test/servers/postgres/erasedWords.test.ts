@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, expect, test } from '@jest/globals';
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
+import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
+import { liveSchema, schemaOf, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import {
   sessionErased,
   sessionStarted,
@@ -110,3 +111,53 @@ test('turns that were read before a rebuild was published are not indexed in its
     await database.drop();
   }
 }, 60_000);
+
+test.each([['without'], ['with']])(
+  'a rebuild that ends before it comes to an erasure leaves no erased text, %s a restart of the projector',
+  async (restart) => {
+    const database = await createTestDatabase(server!.url);
+    let store = await openActive(database.url);
+    const building = async () => {
+      const [found] = await execute(
+        database.url,
+        `SELECT to_regnamespace('${schemaOf(VERSION, 'building')}') IS NOT NULL AS schema,
+           (SELECT event_position FROM turnlog.projections WHERE slot = 'building') AS position`,
+      );
+      return found;
+    };
+    try {
+      await store.complete();
+      const { record } = recordHistory();
+      const talked = [sessionStarted(), turnStarted(1), turnCompleted(1)].map((event) =>
+        record({ stream: 'session-session_1' }, event),
+      );
+      const before = reached(talked.at(-1)!.position);
+      await store.apply(talked, before);
+      const killed = await openPostgresRebuildStore({ databaseUrl: database.url });
+      await killed.apply(talked, before);
+      const erased = record({ stream: 'session-session_1' }, sessionErased());
+      const after = reached(erased.position);
+      await store.apply([erased], after);
+      // The projector has examined the rebuild before it applies this.
+      await store.apply([], after);
+      expect(await building()).toEqual({ schema: true, position: before.position });
+      if (restart === 'with') await store.close();
+      await killed.close();
+      if (restart === 'with') store = await openActive(database.url);
+      const left = await eventually(building, (found) => found?.['schema'] === false);
+      expect(left).toEqual({ schema: false, position: null });
+
+      const stopped = await openPostgresRebuildStore({ databaseUrl: database.url });
+      await stopped.apply([...talked, erased], after);
+      await stopped.close();
+      await store.close();
+      store = await openActive(database.url);
+      await store.apply([], after);
+      expect(await building()).toEqual({ schema: true, position: after.position });
+    } finally {
+      await store.close();
+      await database.drop();
+    }
+  },
+  60_000,
+);
