@@ -2,6 +2,7 @@ import {
   ProtocolError,
   SdkError,
   SdkErrorCode,
+  SdkHttpError,
   type CallToolResult,
 } from '@modelcontextprotocol/client';
 import { RUN_LIMITS } from '../../../shared/runs/limits.ts';
@@ -72,7 +73,9 @@ export const openingFailure = (error: unknown, lastWords: string): Failure => ({
 });
 
 /** A failure of a request, with what the server said where it refused it. */
-export function requestFailure(error: unknown): Failure {
+export function requestFailure(error: unknown, hasSession: boolean): Failure {
+  if (hasSession && error instanceof SdkHttpError && error.status === 404)
+    return { kind: 'forgotten', reason: 'it has forgotten the session', quote: '' };
   const kind = kindOf(error);
   const quote =
     kind === 'refused' ? (error as Error).message.slice(0, RUN_LIMITS.tool.resultBytes) : '';
