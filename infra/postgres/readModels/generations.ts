@@ -172,6 +172,9 @@ export async function dropRetired(client: Client, version: Version): Promise<voi
   await dropGeneration(client, version, 'retired');
 }
 
+/** How long the deletion of a generation waits for its readers, in milliseconds. */
+const DROP_WAIT_MS = 250;
+
 /** The position of the last erasure that the projector has applied; '' if there is none. */
 async function readLastErasure(client: Client, version: Version): Promise<string> {
   const slot: GenerationSlot = { version, stage: 'live' };
@@ -189,7 +192,7 @@ async function readLastErasure(client: Client, version: Version): Promise<string
 /**
  * Drops the generation of an interrupted rebuild that ends before an erasure and so may contain erased
  * data. A running one will apply the erasure itself, unless it is killed before: resolves with false if
- * there is one.
+ * there is one. Fails while the generation is being read.
  */
 export async function dropUnerasedBuilding(client: Client, version: Version): Promise<boolean> {
   const building = slotKey({ version, stage: 'building' });
@@ -203,6 +206,8 @@ export async function dropUnerasedBuilding(client: Client, version: Version): Pr
     ).rows;
     if (!begun?.free) return !begun;
     if ((begun.position ?? '') >= (await readLastErasure(client, version))) return true;
+    // A backup may be reading it, and the projector waits meanwhile.
+    await client.query(`SET LOCAL lock_timeout = ${DROP_WAIT_MS}`);
     await dropGeneration(client, version, 'building');
     await client.query(`DELETE FROM ${ROW}`, building);
     return true;
