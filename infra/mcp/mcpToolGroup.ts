@@ -33,6 +33,8 @@ const failureText = ({ kind, quote }: McpFailure, { callMs }: McpServer): string
     refused: `The server refuses the call: ${quote}`,
     timeout: `The server did not answer within ${callMs / 1_000} s. Whether it did something is not known.`,
     invalid: `The server’s answer is not valid${quote && ` (${quote})`}. Whether it did something is not known.`,
+    forgotten:
+      'The server has forgotten the session and did not make the call. Try again in a few seconds.',
     lost: 'The server went away during the call. Whether it did something is not known.',
   })[kind];
 
@@ -115,7 +117,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
         calling.signal.throwIfAborted();
         if (error instanceof TurnlogError) return failed(error.message);
         if (!(error instanceof McpFailure)) throw error;
-        // Every call in a session that the server has forgotten fails, so check the connection.
+        // Each call may fail like this until there is another connection, so check this one.
         if (error.kind === 'lost' || error.kind === 'invalid') supervised.checkSoon();
         return failed(failureText(error, server));
       }

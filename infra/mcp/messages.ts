@@ -21,8 +21,11 @@ export type ThreadRequest =
 
 /** Why a request failed. */
 export interface Failure {
-  /** `lost` where it is unknown whether the server did something. */
-  kind: 'timeout' | 'refused' | 'invalid' | 'lost';
+  /**
+   * `lost` where it is unknown whether the server did something, `forgotten` where it did nothing because
+   * it has no such session any more. The connection then ends.
+   */
+  kind: 'timeout' | 'refused' | 'invalid' | 'lost' | 'forgotten';
   /** For operators. It quotes nothing from the server, which may be hostile. */
   reason: string;
   /** The server's text: from a refusal, its HTTP status, or the last on its standard error. */

@@ -107,9 +107,11 @@ type Remembered = Pick<WholeStream<unknown>, 'state'> & { last: KnownEvent };
 /** The states of streams, as last loaded, by store. */
 const remembered = new WeakMap<object, LRUCache<string, Remembered>>();
 
-/** Forgets the state of a stream, whose texts were erased. */
-export const forgetState = (store: object, stream: string): void =>
-  void remembered.get(store)?.delete(stream);
+/** Forgets the state of a stream, whose texts were erased; of all streams without one. */
+export function forgetState(store: object, stream?: string): void {
+  if (stream === undefined) remembered.delete(store);
+  else remembered.get(store)?.delete(stream);
+}
 
 /**
  * A stream whose state is remembered: of a stream that was loaded before, only newer events are read,

@@ -51,6 +51,14 @@ export function evictErased(
   runState.openTurnQueue.remove({ session_id: id });
 }
 
+/** Evicts everything that may be erased from this process's memory. */
+export function evictAll({ store, runState, cachedRows }: Caches): void {
+  store.keys.evictAll();
+  forgetState(store);
+  runState.sessionCache.clear();
+  cachedRows.forget?.();
+}
+
 /** Limit of erasures between two polls. Beyond it, everything is evicted. */
 const MAX_ERASURES = 1_000;
 

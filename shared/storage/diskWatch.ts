@@ -61,7 +61,7 @@ interface Measured extends Space {
 
 /**
  * Files that an event is written to: the log, its write-ahead log, and the read models. The word index takes
- * up to 11 times the bytes besides, but later, and no more once the disk is full.
+ * up to 16 times the bytes besides, but later, and no more once the disk is full.
  */
 const COPIES = 3;
 

@@ -22,6 +22,8 @@ export interface McpClient {
   open(signal: AbortSignal): Promise<void>;
   /** The end of the server's standard error. */
   lastWords(): string;
+  /** Whether the server has given the connection a session. */
+  hasSession(): boolean;
   /** The pages of the list. None is kept, because all of them together may be large. */
   listTools(signal: AbortSignal): AsyncIterable<readonly (ServerTool | MalformedTool)[]>;
   callTool(tool: string, args: string, signal: AbortSignal): Promise<CallToolResult>;
@@ -134,6 +136,7 @@ export function createMcpClient(
     open: (signal) =>
       client.connect(transport, { timeout: connectMs, maxTotalTimeout: connectMs, signal }),
     lastWords: () => transport.lastWords?.() ?? '',
+    hasSession: () => transport.sessionId !== undefined,
     async *listTools(signal) {
       if (!client.getServerCapabilities()?.tools) return;
       const options = { timeout: listMs, maxTotalTimeout: listMs, signal };

@@ -46,8 +46,13 @@ function serve({ server, version, port }: ThreadOpening): void {
       report({ id, reply: await perform(request, cancelling.signal) });
     } catch (error) {
       const failure =
-        op === 'open' ? openingFailure(error, client.lastWords()) : requestFailure(error);
+        op === 'open'
+          ? openingFailure(error, client.lastWords())
+          : requestFailure(error, client.hasSession());
       report({ id, failure });
+      // The protocol demands a new session.
+      if (failure.kind === 'forgotten')
+        report({ event: 'closed', reason: failure.reason, discardedLogs: 0 });
     }
     running.delete(id);
   }

@@ -88,8 +88,8 @@ function quoteOf(error: unknown): string {
 }
 
 /** A failure of a request, with what the server said where it refused it, or its HTTP status. */
-export const requestFailure = (error: unknown): Failure => ({
-  kind: kindOf(error),
-  reason: reasonOf(error, false),
-  quote: quoteOf(error),
-});
+export function requestFailure(error: unknown, hasSession: boolean): Failure {
+  if (hasSession && error instanceof SdkHttpError && error.status === 404)
+    return { kind: 'forgotten', reason: 'it has forgotten the session', quote: '' };
+  return { kind: kindOf(error), reason: reasonOf(error, false), quote: quoteOf(error) };
+}

@@ -172,6 +172,48 @@ export async function dropRetired(client: Client, version: Version): Promise<voi
   await dropGeneration(client, version, 'retired');
 }
 
+/** How long the deletion of a generation waits for its readers, in milliseconds. */
+const DROP_WAIT_MS = 250;
+
+/** The position of the last erasure that the projector has applied; '' if there is none. */
+async function readLastErasure(client: Client, version: Version): Promise<string> {
+  const slot: GenerationSlot = { version, stage: 'live' };
+  const live = await client.query<{ complete: boolean }>(
+    `SELECT complete FROM ${ROW}`,
+    slotKey(slot),
+  );
+  const schema = writtenSchema(slot, live.rows[0]?.complete ?? false);
+  const { rows } = await client.query<{ last: Position | null }>(
+    `SELECT max(position) AS last FROM ${schema}.erasures`,
+  );
+  return rows[0]?.last ?? '';
+}
+
+/**
+ * Drops the generation of an interrupted rebuild that ends before an erasure and so may contain erased
+ * data. A running one will apply the erasure itself, unless it is killed before: resolves with false if
+ * there is one. Fails while the generation is being read.
+ */
+export async function dropUnerasedBuilding(client: Client, version: Version): Promise<boolean> {
+  const building = slotKey({ version, stage: 'building' });
+  return transaction(client, async () => {
+    const lock = `pg_try_advisory_xact_lock(${writerLock(version.number, 'building')})`;
+    const [begun] = (
+      await client.query<{ position: Position | null; free: boolean }>(
+        `SELECT event_position AS position, ${lock} AS free FROM ${ROW}`,
+        building,
+      )
+    ).rows;
+    if (!begun?.free) return !begun;
+    if ((begun.position ?? '') >= (await readLastErasure(client, version))) return true;
+    // A backup may be reading it, and the projector waits meanwhile.
+    await client.query(`SET LOCAL lock_timeout = ${DROP_WAIT_MS}`);
+    await dropGeneration(client, version, 'building');
+    await client.query(`DELETE FROM ${ROW}`, building);
+    return true;
+  });
+}
+
 /**
  * The versions that were first made before this one and that no listed instance reads. There are none
  * while a listed instance has not reported its version.

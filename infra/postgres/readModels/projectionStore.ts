@@ -1,15 +1,17 @@
 import type { Client } from 'pg';
 import { isErasure } from '../../../shared/eventlog/eventTypes.ts';
+import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import type { ActiveProjectionStore, ProjectorLag } from '../../../shared/ports/readModels.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { withDatabaseErrors } from '../failures.ts';
 import { writerLock } from '../leases/locks.ts';
-import { awaitLeaseSession } from '../leases/leaseSession.ts';
+import { awaitLeaseSession, type LeaseSession } from '../leases/leaseSession.ts';
 import { createErasedVacuum } from './vacuumErased.ts';
 import {
   completeFirst,
   dropOlderVersions,
   dropRetired,
+  dropUnerasedBuilding,
   ensureGeneration,
   refusedCheckpoint,
 } from './generations.ts';
@@ -25,6 +27,30 @@ interface Options {
   version?: Version;
   /** The delay of the vacuum after an erasure, in milliseconds. */
   clearAfterMs?: number;
+}
+
+/** How often the generation of a running rebuild is examined again after an erasure, until it has ended. */
+const EXAMINE_MS = 2_000;
+
+/**
+ * Drops what an interrupted rebuild has left, once an erasure was applied that it had not come to. Begins
+ * with the erasures of a previous process. `erased` never throws.
+ */
+function createLeftoverCleanup(session: LeaseSession, version: Version): { erased(): void } {
+  let examining: Promise<void> | undefined;
+  const examine = (): Promise<void> =>
+    repeatUntilAborted({
+      run: async () =>
+        (await session.run((client) => dropUnerasedBuilding(client, version)))
+          ? 'stop'
+          : EXAMINE_MS,
+      onFailure: () => EXAMINE_MS,
+      signal: session.lost,
+      ref: false,
+    }).finally(() => (examining = undefined));
+  const erased = (): void => void (examining ??= examine());
+  erased();
+  return { erased };
 }
 
 async function recordBeat(
@@ -65,6 +91,7 @@ export async function openPostgresProjectionStore({
     await withDatabaseErrors(() => session.run((client) => ensureGeneration(client, slot)));
     const writer = await withDatabaseErrors(() => openGenerationWriter(session, slot));
     const vacuum = createErasedVacuum({ databaseUrl, version, afterMs: clearAfterMs });
+    const leftovers = createLeftoverCleanup(session, version);
     return {
       ...writer,
       async apply(events, reached) {
@@ -72,7 +99,10 @@ export async function openPostgresProjectionStore({
           return await writer.apply(events, reached);
         } finally {
           // A batch that fails may have committed an erasure in an earlier part.
-          if (events.some(({ type }) => isErasure(type))) vacuum.erased();
+          if (events.some(({ type }) => isErasure(type))) {
+            vacuum.erased();
+            leftovers.erased();
+          }
         }
       },
       async close() {

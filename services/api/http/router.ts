@@ -3,6 +3,7 @@ import type * as KoaRouter from '@koa/router';
 import type { Context, Middleware } from 'koa';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
+import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { requireScope, unauthorizedError } from '../../../shared/accounts/authenticate.ts';
 import { chatForbiddenError, requireChatAccess } from '../../../shared/chatTokens/chatAccess.ts';
@@ -52,6 +53,9 @@ function clientContext(api: RouteContext, ctx: Context, account_id: string): Rou
   };
 }
 
+/** Refuses every field, so that none is silently ignored by an operation without a body. */
+const checkEmptyBody = bodyValidator(Type.Object({}, { additionalProperties: false }));
+
 /** The checks that every request passes before its handler runs. */
 interface RequestPipeline {
   api: RouteContext;
@@ -74,7 +78,8 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const isPublished = route.publishable === true && api.logPublic;
   const access = isPublished ? 'open' : route.access;
   const checkQuery = queryValidator(route.query ?? CommonQuery);
-  const checkBody = route.body && bodyValidator(route.body);
+  const checkOptional = route.method === 'get' ? undefined : checkEmptyBody;
+  const checkBody = route.body ? bodyValidator(route.body) : checkOptional;
   const waitForHandler = route.method === 'get' ? waitWhileConnected : waitForTurn;
   const handle: Middleware = async (ctx) => {
     const availability = api.availability();
@@ -97,7 +102,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     };
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
-    const isBodyOmitted = route.bodyOptional === true && hasNoBody(ctx);
+    const isBodyOmitted = (route.bodyOptional ?? !route.body) && hasNoBody(ctx);
     const bodyPermit =
       checkBody && !isBodyOmitted ? admitBody(ctx, api.memory, account_id) : undefined;
     let responsePermit: ResponsePermit | undefined;

@@ -29,14 +29,13 @@ function errorCodesOf(route: Route): ErrorCode[] {
           'read_model_damaged',
           'stream_damaged',
         ] as const)),
-    ...(route.method === 'get' ? [] : (['log_changed'] as const)),
+    ...(route.method === 'get'
+      ? []
+      : (['log_changed', 'invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)),
     ...(route.method === 'get' || route.method === 'delete'
       ? []
       : (['quota_exceeded', 'storage_full'] as const)),
     ...(route.access === 'open' || route.access === 'key' ? [] : (['forbidden'] as const)),
-    ...(route.body
-      ? (['invalid_json', 'payload_too_large', 'unsupported_media_type'] as const)
-      : []),
     ...(route.idempotency
       ? (['idempotency_conflict', 'stream_damaged', 'release_too_old'] as const)
       : []),

@@ -135,6 +135,7 @@ function openKeyringOnUse(
     isErased: async (stream) => (await keys()).isErased(stream),
     noteLastEvent: (stream, type) => keyring?.noteLastEvent(stream, type),
     evict: (stream, ids) => keyring?.evict(stream, ids),
+    evictAll: () => keyring?.evictAll(),
     beginErasure: async (stream, why) => (await keys()).beginErasure(stream, why),
     listErasures: async (limit) => (await keys()).listErasures(limit),
     endErasure: async (stream, ids) => (await keys()).endErasure(stream, ids),

@@ -41,8 +41,12 @@ export function createBudget(log: Pick<ReplayStream, 'state'>): Budget {
       uncompared.set(`${use.in}/${use.turn}`, use);
       listUncompared();
     },
-    uncompared: (sessionId) =>
-      sum(listUncompared().filter(({ session_id }) => session_id === sessionId)),
+    uncompared: (sessionId, of) =>
+      sum(
+        listUncompared().filter(
+          ({ session_id, turn }) => session_id === sessionId && turn === (of ?? turn),
+        ),
+      ),
     isSpent() {
       const open = listUncompared();
       const state = log.state();

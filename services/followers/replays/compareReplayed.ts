@@ -57,7 +57,7 @@ const doWork: Comparing['outsideAttempt'] = (work) => work();
 export async function compareReplayed(
   replaying: ReplayRunContext,
   { log, session, budget, signal }: SessionRun,
-  { replay_session_id, comparisons }: Pick<SessionReplay, 'replay_session_id' | 'comparisons'>,
+  { replay_session_id }: Pick<SessionReplay, 'replay_session_id'>,
   pair: TurnPair,
 ): Promise<TurnComparison> {
   const { recorded, replayed } = pair;
@@ -72,9 +72,9 @@ export async function compareReplayed(
     return await compareInAttempt(replaying, { counted, pair }, { budget, signal });
   } catch (error) {
     if (!(error instanceof ProcessesDied)) throw error;
-    // Once the turns before it are recorded, only the tokens of this turn and its judges are not.
-    await comparisons.flush();
-    const other_tokens = budget.uncompared(session.session_id) - ownTokens(replayed);
+    // An earlier process may have replayed later turns, whose comparisons will count theirs.
+    const tokens = budget.uncompared(session.session_id, recorded.started.turn);
+    const other_tokens = tokens - ownTokens(replayed);
     const withoutTexts = {
       recorded: { ...recorded, calls: [] },
       replayed: { ...replayed, calls: [], other_tokens },

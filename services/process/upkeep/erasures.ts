@@ -1,6 +1,6 @@
 import { createDependentReader } from '../../../shared/erasure/eraseWithReplays.ts';
 import { createErasureFinisher } from '../../../shared/erasure/finishErasures.ts';
-import { createErasurePoller, evictErased } from '../../../shared/erasure/evictErased.ts';
+import { createErasurePoller, evictAll, evictErased } from '../../../shared/erasure/evictErased.ts';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
 import type { ErasureContext } from '../../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
@@ -20,7 +20,7 @@ const pollPart = (poll: () => Promise<void>, logger: Logger): ProcessPart => ({
 
 /** Evicts what other processes erase from the caches of this one, within about a second. */
 export function erasureNoticePart(api: RunContext): ProcessPart {
-  const { readModels, runState, cachedRows, logger } = api;
+  const { readModels, logger } = api;
   const lists = agentListCache(readModels);
   const poll = createErasurePoller({
     readModels,
@@ -29,8 +29,7 @@ export function erasureNoticePart(api: RunContext): ProcessPart {
       lists.deleteAccount(erased.account_id);
     },
     forgetAll() {
-      runState.sessionCache.clear();
-      cachedRows.forget?.();
+      evictAll(api);
       lists.clear();
     },
   });
@@ -49,7 +48,7 @@ export function erasedKeysPart({
   const poll = createErasurePoller({
     readModels,
     forget: ({ stream, key_ids }) => store.keys.evict(stream, key_ids),
-    forgetAll: () => logger.warn('too many erasures to evict all their keys from memory'),
+    forgetAll: () => store.keys.evictAll(),
   });
   return pollPart(poll, logger);
 }

@@ -127,6 +127,8 @@ export interface Keyring extends Erasures {
    * whether they exist: an erasure may name keys of other streams.
    */
   evict(stream: string, ids: readonly string[]): void;
+  /** Evicts all keys from memory, because any stream may have been erased. */
+  evictAll(): void;
 }
 
 /** The part of a keyring that readers of texts use. */
@@ -241,6 +243,11 @@ export function createKeyring({ store, masterKeys, log }: Parts): Keyring {
       erasures.note(stream, true);
       // The erasure may name keys of other streams, which are then loaded again.
       for (const id of ids) if (cache.get(id) !== 'destroyed') cache.delete(id);
+    },
+    evictAll() {
+      evictions += 1;
+      erasures.recheckAll();
+      for (const [id, key] of cache) if (key !== 'destroyed') cache.delete(id);
     },
     beginErasure: store.beginErasure,
     listErasures: store.listErasures,

@@ -28,6 +28,8 @@ interface ErasureLookup {
   isErasedNow(stream: string): Promise<boolean>;
   /** Records whether a stream is erased. An erasure is permanent, so it is never taken back. */
   note(stream: string, erased: boolean): void;
+  /** Reads the last events of all streams again that were not erased. */
+  recheckAll(): void;
 }
 
 /**
@@ -38,17 +40,23 @@ interface ErasureLookup {
  */
 export function createErasureLookup(log: Read): ErasureLookup {
   const known = new LRUCache<string, boolean>(entriesUpTo(REMEMBERED_STREAMS));
+  let rechecks = 0;
 
   function note(stream: string, erased: boolean): void {
     if (known.get(stream) !== true) known.set(stream, erased);
   }
   async function read(stream: string): Promise<boolean> {
+    const rechecksBefore = rechecks;
     const erased = await endsWithErasure(log, stream);
-    note(stream, erased);
+    if (erased || rechecks === rechecksBefore) note(stream, erased);
     return known.get(stream) ?? erased;
   }
   return {
     note,
+    recheckAll() {
+      rechecks += 1;
+      for (const [stream, erased] of known) if (!erased) known.delete(stream);
+    },
     isErased: (stream) => known.get(stream) ?? read(stream),
     isErasedNow: async (stream) => known.get(stream) === true || read(stream),
   };

@@ -52,8 +52,8 @@ export interface Budget {
    * `in`. The comparison then replaces this number with the recorded one.
    */
   took(taken: { session_id: string; turn: number; in: string; tokens: number }): void;
-  /** Tokens of a session's turns that have not been compared yet. */
-  uncompared(sessionId: string): number;
+  /** Tokens of a session's turns that have not been compared yet, or of this one and its judges. */
+  uncompared(sessionId: string, turn?: number): number;
   /** True when the budget is spent, so that no further turn starts. */
   isSpent(): boolean;
 }

@@ -37,3 +37,19 @@ test('`session_id: null` counts as absent, for retries too', async () => {
   expect(retried.body.data).toEqual(started.body.data);
   expect((await service.post(runPath(), { input: null })).status).toBe(400);
 });
+
+test('fields of a body where none is expected are named, and nothing is done; `{}` counts as none', async () => {
+  const { session_id } = (await service.post(runPath(), { input: 'Hello' })).body.data;
+  const operations = [
+    ['DELETE', `/v1/sessions/${session_id}`],
+    ['POST', `/v1/agents/${agent}/erase`],
+  ] as const;
+  for (const [method, path] of operations) {
+    expect(await service.send(method, path, { note: 'asked by mail' })).toMatchObject({
+      status: 400,
+      body: { code: 'invalid_request', details: { note: { path: '/note' } } },
+    });
+    expect((await service.get(path.replace(/\/erase$/, ''))).status).toBe(200);
+    expect((await service.send(method, path, {})).status).toBe(200);
+  }
+});

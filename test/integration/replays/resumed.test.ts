@@ -156,6 +156,17 @@ test('a turn whose comparison ends the process is not compared again, but counte
   expect(tokens).toEqual((turnCompleted(1) as { data: { tokens: unknown } }).data.tokens);
 }, 60_000);
 
+test('a turn that is given up does not count the tokens of the later turns that were replayed before', async () => {
+  service.model.use(echo);
+  const replayed = [1, 2].flatMap((turn) => [
+    turnStarted(turn, { replay_of: turn }),
+    turnCompleted(turn),
+  ]);
+  const replay = await replaysOf(service).ended(await writeReplay(replayed, 1));
+  expect(replay.turns).toMatchObject([{ code: 'crash' }, { replay_turn: 2 }, { replay_turn: 3 }]);
+  expect(replay.sums.other_tokens).toBe(0);
+}, 60_000);
+
 test('the summaries before a turn that was given up are not made before the next one, also after a restart', async () => {
   const isSummary = ({ messages }: ChatRequest) =>
     JSON.stringify(messages[0]).includes('Sum it up');

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { afterAll, expect, test } from '@jest/globals';
-import { liveSchema, VERSION } from '../../../infra/postgres/readModels/schema.ts';
+import { Client } from 'pg';
+import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
+import { liveSchema, schemaOf, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import {
   sessionErased,
   sessionStarted,
@@ -9,13 +11,18 @@ import {
   turnStarted,
 } from '../../support/builders/events.ts';
 import { reached, recordHistory } from '../../support/builders/history.ts';
-import { createTestDatabase, execute } from '../../support/servers/postgres/postgresDatabase.ts';
+import {
+  createTestDatabase,
+  execute,
+  type TestDatabase,
+} from '../../support/servers/postgres/postgresDatabase.ts';
 import { openActive } from '../../support/servers/postgres/postgresProjector.ts';
 import { startPostgresServer } from '../../support/servers/postgres/postgresServer.ts';
 import { eventually } from '../../support/processes/operator.ts';
 
 const server = await startPostgresServer();
 const LIVE = liveSchema(VERSION);
+const BUILDING = schemaOf(VERSION, 'building');
 afterAll(() => server!.close());
 const anyTokens = (count: number): string[] =>
   Array.from({ length: count }, () =>
@@ -106,6 +113,97 @@ test('turns that were read before a rebuild was published are not indexed in its
     await store.index(await readTurns());
     expect(await execute(database.url, count)).toEqual([{ words: 1, indexed: 1 }]);
   } finally {
+    await store.close();
+    await database.drop();
+  }
+}, 60_000);
+
+/** The generation of a rebuild, as far as it exists. */
+async function buildingIn({ url }: TestDatabase) {
+  const [found] = await execute(
+    url,
+    `SELECT to_regnamespace('${BUILDING}') IS NOT NULL AS schema,
+       (SELECT event_position FROM turnlog.projections WHERE slot = 'building') AS position`,
+  );
+  return found;
+}
+const untilRemoved = async (database: TestDatabase): Promise<void> => {
+  const left = await eventually(
+    () => buildingIn(database),
+    (found) => found?.['schema'] === false,
+  );
+  expect(left).toEqual({ schema: false, position: null });
+};
+
+/** A session that is erased, and the positions before and after that. */
+function erasedSession() {
+  const { record } = recordHistory();
+  const stream = { stream: 'session-session_1' };
+  const talked = [sessionStarted(), turnStarted(1), turnCompleted(1)].map((event) =>
+    record(stream, event),
+  );
+  const erased = record(stream, sessionErased());
+  const [before, after] = [reached(talked.at(-1)!.position), reached(erased.position)];
+  return { talked, erased, before, after };
+}
+
+test.each([['without'], ['with']])(
+  'a rebuild that ends before it comes to an erasure leaves no erased text, %s a restart of the projector',
+  async (restart) => {
+    const database = await createTestDatabase(server!.url);
+    let store = await openActive(database.url);
+    try {
+      await store.complete();
+      const { talked, erased, before, after } = erasedSession();
+      await store.apply(talked, before);
+      const killed = await openPostgresRebuildStore({ databaseUrl: database.url });
+      await killed.apply(talked, before);
+      await store.apply([erased], after);
+      // The projector has examined the rebuild before it applies this.
+      await store.apply([], after);
+      expect(await buildingIn(database)).toEqual({ schema: true, position: before.position });
+      if (restart === 'with') await store.close();
+      await killed.close();
+      if (restart === 'with') store = await openActive(database.url);
+      await untilRemoved(database);
+
+      const stopped = await openPostgresRebuildStore({ databaseUrl: database.url });
+      await stopped.apply([...talked, erased], after);
+      await stopped.close();
+      await store.close();
+      store = await openActive(database.url);
+      await store.apply([], after);
+      expect(await buildingIn(database)).toEqual({ schema: true, position: after.position });
+    } finally {
+      await store.close();
+      await database.drop();
+    }
+  },
+  60_000,
+);
+
+test('what such a rebuild has left does not hold the projector up while a backup reads it', async () => {
+  const database = await createTestDatabase(server!.url);
+  const store = await openActive(database.url);
+  const backup = new Client({ connectionString: database.url });
+  try {
+    await store.complete();
+    const { talked, erased, before, after } = erasedSession();
+    await store.apply(talked, before);
+    const killed = await openPostgresRebuildStore({ databaseUrl: database.url });
+    await killed.apply(talked, before);
+    await killed.close();
+    await backup.connect();
+    await backup.query(`BEGIN; LOCK TABLE ${BUILDING}.turns IN ACCESS SHARE MODE`);
+    const began = performance.now();
+    await store.apply([erased], after);
+    await store.apply([], after);
+    // A statement may take 30 s.
+    expect(performance.now() - began).toBeLessThan(10_000);
+    await backup.query('COMMIT');
+    await untilRemoved(database);
+  } finally {
+    await backup.end();
     await store.close();
     await database.drop();
   }

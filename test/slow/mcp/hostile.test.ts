@@ -8,8 +8,9 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, describe, expect, jest, test } from '@jest/globals';
 import { createToolbox } from '../../../infra/tools/toolbox.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import {
   closeGroups,
   hostileServer,
@@ -32,6 +33,7 @@ beforeEach(async () => {
   file = join(folder, 'notes');
 });
 afterEach(async () => {
+  jest.restoreAllMocks();
   await closeGroups();
   await rm(folder, { recursive: true });
 }, 20_000);
@@ -290,7 +292,8 @@ describe('a server over HTTP that', () => {
     server.closeAllConnections();
   });
 
-  test('forgets its session is called anew', async () => {
+  test('forgets its session is called anew, before it is listed again', async () => {
+    jest.replaceProperty(LIMITS.mcp, 'listPauseMs', 600_000 as never);
     let session = 0;
     let forgotten = false;
     const { server, group } = await serve((request, response) => {
@@ -323,7 +326,13 @@ describe('a server over HTTP that', () => {
     await group.known();
     expect((await group.call('act', {}, calling)).result).toBe('in session 1');
     forgotten = true;
-    expect((await group.call('act', {}, calling)).is_error).toBe(true);
+    expect(await group.call('act', {}, calling)).toEqual({
+      result:
+        'The server has forgotten the session and did not make the call. Try again in a few seconds.',
+      is_error: true,
+    });
+    await until(() => group.health().state === 'away');
+    expect(group.health()).toMatchObject({ name: 'files', reason: 'it has forgotten the session' });
     await until(() => session === 2 && group.health().state === 'up');
     expect((await group.call('act', {}, calling)).result).toBe('in session 2');
     await closeGroups();

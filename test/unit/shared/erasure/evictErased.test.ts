@@ -1,5 +1,9 @@
 import { beforeEach, expect, test } from '@jest/globals';
-import { createErasurePoller, evictErased } from '../../../../shared/erasure/evictErased.ts';
+import {
+  createErasurePoller,
+  evictAll,
+  evictErased,
+} from '../../../../shared/erasure/evictErased.ts';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import { createIndexedCache } from '../../../../shared/lib/memory/indexedCache.ts';
 import type { ErasureRow } from '../../../../shared/readModels/tables.ts';
@@ -14,17 +18,19 @@ let sessionCache: SessionCache;
 let visits: number;
 /** What was forgotten of the rows. */
 let forgotten: (string | undefined)[];
+let keysEvicted: boolean;
 let caches: Parameters<typeof evictErased>[0];
 beforeEach(() => {
   visits = 0;
   forgotten = [];
+  keysEvicted = false;
   sessionCache = createIndexedCache({
     maxSize: 10_000,
     sizeCalculation: () => 1,
     groupsOf: originIds,
   });
   caches = {
-    store: { keys: { evict: () => undefined } },
+    store: { keys: { evict: () => undefined, evictAll: () => (keysEvicted = true) } },
     cachedRows: { forget: (stream?: string) => void forgotten.push(stream) },
     runState: {
       sessionCache,
@@ -59,6 +65,16 @@ test('the erasure of an agent or account forgets the rows of that one', () => {
   evictErased(caches, erasure('agent-agent_1'));
   evictErased(caches, erasure('account-acct_1'));
   expect(forgotten).toEqual(['agent-agent_1', 'account-acct_1']);
+});
+
+test('the eviction of everything leaves no key, session or row', () => {
+  cacheSession('session_0');
+  evictAll(caches);
+  expect([keysEvicted, sessionCache.has('session_0'), forgotten]).toEqual([
+    true,
+    false,
+    [undefined],
+  ]);
 });
 
 test('many erasures of others are evicted in short steps, the event loop turning between them', async () => {

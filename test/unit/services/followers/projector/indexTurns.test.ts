@@ -1,4 +1,5 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import {
   startIndexer,
   type Indexer,
@@ -25,6 +26,7 @@ import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 
 let indexer: Indexer;
 afterEach(async () => {
+  jest.restoreAllMocks();
   await indexer[Symbol.asyncDispose]();
 });
 
@@ -330,6 +332,51 @@ test('what erasures left is taken out until nothing is, and begun anew no sooner
   expect(asked.map(({ begin }) => begin).slice(0, 5)).toEqual([true, false, false, true, false]);
   expect(asked[3]!.at - asked[0]!.at).toBeGreaterThan(290);
   expect(lines).toEqual([]);
+});
+
+/** A store of which erasures left something when told so, and what it was asked to begin. */
+function storeWithErased() {
+  const asked: { begin: boolean; at: number }[] = [];
+  let begins = true;
+  const store = {
+    ...storeWith([]).store,
+    async forget(begin: boolean): Promise<Forgotten> {
+      asked.push({ begin, at: performance.now() });
+      const forgotten = begins ? 'begun' : 'nothing';
+      begins = false;
+      return forgotten;
+    },
+  };
+  return { store, asked, begin: () => void (begins = true) };
+}
+
+test('a round that begins early, after a large erasure, puts off the next one', async () => {
+  const { store, asked, begin } = storeWithErased();
+  const { logger } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, forgetEveryMs: 600 });
+  indexer.onApplied(true);
+  await until(() => asked.length > 1);
+  await sleep(300);
+  begin();
+  const early = asked.length;
+  indexer.onApplied(true);
+  await until(() => asked.slice(early).some((call) => call.begin));
+  const next = asked.slice(early).find((call) => call.begin)!;
+  expect(next.at - asked[early]!.at).toBeGreaterThan(590);
+});
+
+test('an indexer that is closed leaves no timer for the next round', async () => {
+  const set = jest.spyOn(globalThis, 'setTimeout');
+  const clear = jest.spyOn(globalThis, 'clearTimeout');
+  const forgetEveryMs = 123_456;
+  const { store, asked } = storeWithErased();
+  const { logger } = recordingLogger();
+  indexer = startIndexer({ store, keys: memoryKeys().keys, logger, forgetEveryMs });
+  indexer.onApplied(true);
+  await until(() => asked.length > 1);
+  await indexer[Symbol.asyncDispose]();
+  const timer = set.mock.results[set.mock.calls.findIndex(([, ms]) => ms === forgetEveryMs)];
+  expect(clear.mock.calls.some(([cleared]) => cleared === timer!.value)).toBe(true);
 });
 
 test('the keys of the turns of a step are looked up in the key store together', async () => {

@@ -33,6 +33,17 @@ test('what a turn took counts once, before it is recorded and after', () => {
   expect(budget.isSpent()).toBe(true);
 });
 
+test('the tokens of one turn and its judges are told apart from those of the turns after it', () => {
+  const { budget } = budgetOf30();
+  for (const use of [
+    { in: 'session_3', tokens: 1 },
+    { turn: 2, tokens: 5 },
+  ])
+    budget.took({ ...taken, ...use });
+  budget.took(taken);
+  expect([budget.uncompared('session_1', 1), budget.uncompared('session_1')]).toEqual([13, 18]);
+});
+
 test('judges count beside the turn, and so does what was recorded of tries and of turns that are not compared', () => {
   const { budget, record } = budgetOf30();
   budget.took(taken);

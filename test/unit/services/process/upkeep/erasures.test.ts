@@ -55,3 +55,19 @@ test('a process that serves no API evicts the keys of what others erase', async 
   );
   expect(evicted).toEqual([['session-session_1', ['key_1']]]);
 });
+
+test('a process that serves no API evicts all keys when others erase more than it reads at a time', async () => {
+  let rows: unknown[] = [];
+  let evictions = 0;
+  const part = erasedKeysPart({
+    readModels: { listErasures: async () => rows },
+    store: { keys: { evict: () => undefined, evictAll: () => (evictions += 1) } },
+  } as never);
+  await part.prepare!(new AbortController().signal);
+  rows = Array.from({ length: 1_000 }, (_, nth) => ({ position: String(nth), key_ids: [] }));
+  await using _ = part.upkeep!();
+  await eventually(
+    async () => evictions,
+    (times) => times > 0,
+  );
+});

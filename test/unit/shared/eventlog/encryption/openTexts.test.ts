@@ -241,6 +241,15 @@ describe('a key', () => {
     expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
   });
 
+  test('that others destroyed is in no memory once everything was forgotten', async () => {
+    const { keys, kept: store } = memoryKeys();
+    const events = await stored(keys, texts);
+    await openEvents(keys, events);
+    for (const id of store.keys()) store.set(id, 'destroyed');
+    keys.evictAll();
+    expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
+  });
+
   test('that was lost is missing, and said so; other streams are read', async () => {
     const { keys, kept: store, open } = memoryKeys();
     const events = await stored(keys, texts);
@@ -456,6 +465,30 @@ describe('a text of an erased stream whose key exists', () => {
     keys.evict(events[0]!.stream, [victim.id]);
     expect((await openEvents(keys, events)).map(({ erased }) => erased)).toEqual([true, true]);
     expect((await keys.find(new Set([victim.id]))).get(victim.id)).toEqual(victim);
+  });
+
+  test('is closed once everything was forgotten because its erasure is not known, also where its end is being read', async () => {
+    let erased = false;
+    const begun = Promise.withResolvers<void>();
+    const reading = Promise.withResolvers<void>();
+    const log = {
+      readStream: async () => {
+        const found = erased ? await erasedLog.readStream() : [];
+        begun.resolve();
+        await reading.promise;
+        return found;
+      },
+    };
+    const { keys } = memoryKeys(log);
+    const events = await stored(keys, texts);
+    const early = openEvents(keys, events);
+    await begun.promise;
+    keys.evictAll();
+    erased = true;
+    reading.resolve();
+    await early;
+    const opened = await openEvents(keys, events);
+    expect(opened.map((event) => event.erased)).toEqual([true, true]);
   });
 
   test('costs no read where the newest page of the stream was read', async () => {
