@@ -196,7 +196,7 @@ async function readLastErasure(client: Client, version: Version): Promise<string
  */
 export async function dropUnerasedBuilding(client: Client, version: Version): Promise<boolean> {
   const building = slotKey({ version, stage: 'building' });
-  return transaction(client, async () => {
+  return runInTransaction(client, async () => {
     const lock = `pg_try_advisory_xact_lock(${writerLock(version.number, 'building')})`;
     const [begun] = (
       await client.query<{ position: Position | null; free: boolean }>(
