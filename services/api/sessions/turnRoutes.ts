@@ -124,7 +124,7 @@ const getTurnRoute = defineRoute({
     const stopWatching = onResponseClosed(ctx.res, () => ended.abort(clientDisconnectError()));
     using _stopping = addAbortListener(api.stopping, () => ended.abort());
     try {
-      const { rendered, end } = await awaitTurn(api.runState, {
+      const { page: rendered, end } = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
         signal: ended.signal,
@@ -137,8 +137,8 @@ const getTurnRoute = defineRoute({
             // Reads that wait for the same event, key or audit entry would otherwise continue all at once.
             await waitToBegin(account_id);
             const to = { account_id, pretty: wantsPretty(ctx) };
-            const rendered = await renderOne(presentTurn(session_id, row, query), to);
-            return { response: { rendered, end: row.end_position } };
+            const page = await renderOne(presentTurn(session_id, row, query), to);
+            return { response: { page, end: row.end_position } };
           }),
       });
       // The turn was read from the log, which is ahead of the read models.

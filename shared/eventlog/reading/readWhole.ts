@@ -49,10 +49,10 @@ async function readNewest(
     async read() {
       // Before the read: an event that is appended meanwhile is not missing.
       const newestKnown = store.leaves?.newestKnown(stream) ?? -1;
-      const events = await readStored(source, stream, options);
-      const end = { known: newestKnown, newest: events[0]?.revision ?? -1 };
+      const stored = await readStored(source, stream, options);
+      const end = { known: newestKnown, newest: stored[0]?.revision ?? -1 };
       const missing = await store.leaves?.findMissing(stream, end);
-      return { events: events, missing };
+      return { events: stored, missing };
     },
     findFlaw: ({ missing }) => missing,
   });
