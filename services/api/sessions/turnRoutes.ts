@@ -143,7 +143,8 @@ const getTurnRoute = defineRoute({
       });
       // The turn was read from the log, which is ahead of the read models.
       const isAwaited = wait !== undefined && end !== null;
-      if (isAwaited) await waitUntilTurnVisible({ ...api, onVisibilityTimeout: () => undefined }, end);
+      if (isAwaited)
+        await waitUntilTurnVisible({ ...api, onVisibilityTimeout: () => undefined }, end);
       return { page: () => Promise.resolve(rendered) };
     } finally {
       stopWatching();
