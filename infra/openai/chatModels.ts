@@ -12,7 +12,7 @@ import { requestCompletion } from './completions.ts';
 import { toModelError } from './modelErrors.ts';
 import { Agent, buildConnector } from '../lib/http/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/http/informationalResponses.ts';
-import { limitUncountedBytes } from '../lib/http/uncountedBytes.ts';
+import { buildLimitedConnector } from '../lib/http/uncountedBytes.ts';
 import {
   openProvider,
   type AttemptLimits,
@@ -106,9 +106,9 @@ const DEFAULTS = {
 function createConnector(
   localServers: ChatModelsOptions['localServers'],
 ): Undici.buildConnector.connector {
-  const connectOverNetwork = limitUncountedBytes(
-    buildConnector({ allowH2: false, timeout: DEFAULTS.connectTimeoutMs }),
-  );
+  const connectOverNetwork = buildLimitedConnector(buildConnector, {
+    timeout: DEFAULTS.connectTimeoutMs,
+  });
   return (target, connected) => {
     const connectLocally = localServers?.get(target.hostname);
     // The client waits for the connection only after this call.

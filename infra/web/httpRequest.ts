@@ -5,7 +5,7 @@ import { createByteCollector } from '../../shared/lib/memory/byteCollector.ts';
 import type { Readable } from 'node:stream';
 import { buildConnector, Client, requestThrough } from '../lib/http/dispatchers.ts';
 import { limitInformationalResponses } from '../lib/http/informationalResponses.ts';
-import { limitUncountedBytes } from '../lib/http/uncountedBytes.ts';
+import { buildLimitedConnector } from '../lib/http/uncountedBytes.ts';
 import { decodeContent } from './contentEncoding.ts';
 
 /** As much of a body as was read, and whether that is all. */
@@ -91,15 +91,12 @@ export async function sendHttpRequest(
     maxHeaderSize: LIMITS.web.headerBytes,
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: limitUncountedBytes(
-      buildConnector({
-        allowH2: false,
-        timeout: 0,
-        lookup,
-        signal: over.signal,
-        ...(ca === undefined ? {} : { ca }),
-      }),
-    ),
+    connect: buildLimitedConnector(buildConnector, {
+      timeout: 0,
+      lookup,
+      signal: over.signal,
+      ...(ca === undefined ? {} : { ca }),
+    }),
   });
   const limited = client.compose(limitInformationalResponses);
   // Errors of the destroyed socket are irrelevant.

@@ -9,7 +9,7 @@ class TooManyInformationalResponses extends Error {
 /**
  * An undici interceptor that ends a request, and closes its connection, after too many informational
  * responses (status 1xx). A server could otherwise send them at full speed until the deadline, and
- * parsing them takes the event loop. It also counts what is delivered, for limitUncountedBytes.
+ * parsing them takes the event loop. It also counts what is delivered, for buildLimitedConnector.
  */
 export const limitInformationalResponses: Dispatcher.DispatcherComposeInterceptor =
   (dispatch) => (options, handler) => {

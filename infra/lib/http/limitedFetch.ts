@@ -1,6 +1,6 @@
 import type { Dispatcher } from 'undici';
 import { limitInformationalResponses } from './informationalResponses.ts';
-import { limitUncountedBytes } from './uncountedBytes.ts';
+import { buildLimitedConnector } from './uncountedBytes.ts';
 
 class UnrequestedContentCoding extends Error {
   readonly code = 'UNREQUESTED_CONTENT_CODING';
@@ -31,7 +31,7 @@ const refuseContentCodings: Dispatcher.DispatcherComposeInterceptor =
 /** Loads undici at the first call, which saves its memory in threads that send no request. */
 async function loadFetch() {
   const { Agent, buildConnector, fetch } = await import('undici');
-  const connect = limitUncountedBytes(buildConnector({ allowH2: false }));
+  const connect = buildLimitedConnector(buildConnector, {});
   const agent = new Agent({ connect, allowH2: false });
   return { fetch, dispatcher: agent.compose(refuseContentCodings, limitInformationalResponses) };
 }

@@ -127,13 +127,15 @@ const FILLERS: readonly [string, string, string][] = [
 ];
 
 describe.each(FILLERS)('a connection with %s is closed, of', (_what, begin, filler) => {
-  test.each(CLIENTS)('%s', async (_who, request) => {
+  test.each(CLIENTS)('%s', async (who, request) => {
     const url = await serve((socket) => {
       socket.write(begin);
       // More than the buffers of the sockets take.
       socket.write(filler.repeat((32 * MIB) / filler.length));
     });
-    await expect(request(url)).rejects.toThrow();
+    // The status alone is the answer of a webhook's receiver.
+    if (who === 'a webhook' && begin !== '') await request(url);
+    else await expect(request(url)).rejects.toThrow();
     await Promise.all(closed);
   });
 });
