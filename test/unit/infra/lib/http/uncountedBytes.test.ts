@@ -1,7 +1,11 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
-import { Agent, buildConnector, requestThrough } from '../../../../../infra/lib/http/dispatchers.ts';
+import {
+  Agent,
+  buildConnector,
+  requestThrough,
+} from '../../../../../infra/lib/http/dispatchers.ts';
 import { buildLimitedConnector } from '../../../../../infra/lib/http/uncountedBytes.ts';
 
 const PIECES = ['first ', 'second ', 'third'];
