@@ -19,7 +19,7 @@ const WitnessesFile = Type.Object(
     witnesses: Type.Array(
       Type.Object(
         {
-          url: Type.String({ pattern: '^https?://[^\\s@?#]+$', 'x-url': true, maxLength: 2_048 }),
+          url: Type.String({ pattern: '^https?://[^\\s@?#]+$', maxLength: 2_048 }),
           vkey: Type.String({ maxLength: 1_024 }),
         },
         strict,

@@ -234,7 +234,6 @@ export function chatModelsContract(
   describe('an answer that is none', () => {
     test.each<[string, Step]>([
       ['malformed JSON', { fault: 'malformed_json' }],
-      ['an empty choice', { fault: 'empty_choice' }],
       ['no choices', { fault: 'no_choices' }],
       ['JSON of another shape', { status: 200, body: '[]' }],
       [

@@ -25,8 +25,10 @@ test('a write that the read models do not show in time is answered all the same,
   await service.get('/v1/agents');
   const release = holdProjection(service.folder);
   try {
-    service.model.use([{ status: 500 }]);
-    expect(await Promise.all([told(change()), told(run())])).toEqual([
+    const changed = told(change());
+    // The turn ends when it is known that the projector makes no progress.
+    service.model.use(() => changed.then(() => ({ status: 500 })));
+    expect(await Promise.all([changed, told(run())])).toEqual([
       [200, 'false'],
       [502, 'false'],
     ]);

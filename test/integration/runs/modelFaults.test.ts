@@ -29,6 +29,8 @@ interface Fault {
   script: Script;
   code: ErrorCode;
   retryAfter?: string;
+  /** The recorded calls, which the provider has counted. */
+  calls?: unknown[];
 }
 
 const FAULTS: Record<string, Fault> = {
@@ -61,7 +63,11 @@ const FAULTS: Record<string, Fault> = {
     script: { status: 200, body: { choices: 'none' } },
     code: 'model_error',
   },
-  'answers an empty choice': { script: { fault: 'empty_choice' }, code: 'model_error' },
+  'answers an empty choice': {
+    script: { fault: 'empty_choice' },
+    code: 'model_error',
+    calls: [expect.objectContaining({ finish_reason: 'stop' })],
+  },
   'answers no choice': { script: { fault: 'no_choices' }, code: 'model_error' },
   'stalls after the headers': { script: { fault: 'stall_after_headers' }, code: 'model_timeout' },
   'stalls in the body': { script: { fault: 'stall_in_body' }, code: 'model_timeout' },
@@ -78,7 +84,7 @@ const FAULTS: Record<string, Fault> = {
 
 describe.each(Object.entries(FAULTS))(
   'a model server that %s',
-  (_what, { script, code, retryAfter }) => {
+  (_what, { script, code, retryAfter, calls = [] }) => {
     test(`gives ${code}, is recorded with that code, and the session goes on with alternating messages`, async () => {
       service.model.use({ text: 'one' });
       const { session_id } = (await run('first')).body.data;
@@ -99,7 +105,7 @@ describe.each(Object.entries(FAULTS))(
       const events = (await service.get(`/v1/sessions/${session_id}/events`)).body.data;
       expect(events.at(-1)).toMatchObject({
         type: 'session.turn_failed.v1',
-        data: { turn: 2, code, message: { text: error }, calls: [] },
+        data: { turn: 2, code, message: { text: error }, calls },
       });
 
       service.model.use({ text: 'three' });
