@@ -61,7 +61,7 @@ export const startConfined = ({ env }: World, options: Record<string, string>): 
       ...options,
       NODE_OPTIONS: '--max-old-space-size=256',
       MALLOC_ARENA_MAX: '2',
-      MALLOC_MMAP_THRESHOLD_: '131072',
+      MALLOC_MMAP_THRESHOLD_: '32768',
       MALLOC_TRIM_THRESHOLD_: '131072',
     },
     [],
