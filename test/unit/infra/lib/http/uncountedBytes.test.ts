@@ -1,5 +1,6 @@
-import { createServer, type Server } from 'node:http';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import {
   Agent,
@@ -13,13 +14,14 @@ let server: Server;
 let origin: string;
 
 beforeAll(async () => {
-  server = createServer(async ({ url = '' }, response) => {
+  const respond = async ({ url }: IncomingMessage, response: ServerResponse): Promise<void> => {
     for (const piece of PIECES) {
       response.write(`${url}:${piece}`);
-      await new Promise((resolve) => setTimeout(resolve, 5));
+      await sleep(5);
     }
     response.end();
-  });
+  };
+  server = createServer((request, response) => void respond(request, response));
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 });
