@@ -448,7 +448,7 @@ describe('401', () => {
       const chat = apiClient(service.url, token);
       expect((await chat.post(runPath(of), { input: 'Hi' })).status).toBe(200);
       const ending = `/v1/agents/${of}${suffix}`;
-      const erase = await service.send(method, ending, suffix === '' ? '' : { reason: 'request' });
+      const erase = await service.send(method, ending, '');
       expect(erase.status).toBe(200);
       expectFailure(await chat.post(runPath(of), { input: 'Hi' }), 'unauthorized');
     }
