@@ -296,7 +296,7 @@ export function createStreamedAnswerReader(
     isInterrupted ||= !chunk.choices && !chunk.usage;
     id ||= beginningOf(chunk.id ?? '', LABEL);
     model ||= beginningOf(chunk.model ?? '', LABEL);
-    if (chunk.usage !== undefined && chunk.usage !== null) usage = usageIn(chunk);
+    if (chunk.usage) usage = usageIn(chunk) ?? usage;
     const choice = chunk.choices?.find(({ index }) => (index ?? 0) === 0);
     if (typeof choice?.finish_reason === 'string')
       finish = beginningOf(choice.finish_reason, LABEL);

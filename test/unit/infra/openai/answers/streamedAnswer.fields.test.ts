@@ -91,3 +91,12 @@ test('the arguments of all calls together are no longer than an answer', () => {
   for (let index = 0; index < most; index += 1) expect(add(index)).toBeUndefined();
   expect(add(most)).toMatchObject({ code: 'model_error' });
 });
+
+test('a later usage without counts leaves the reported one', () => {
+  const reader = openReader();
+  const counts = { prompt_tokens: 1, completion_tokens: 2 };
+  for (const usage of [counts, null, { prompt_tokens: 'many' }])
+    reader.add(Buffer.from(`data: ${JSON.stringify({ choices: [], usage })}\n\n`));
+  reader.add(END);
+  expect(JSON.parse(reader.end() as string)).toMatchObject({ usage: counts });
+});
