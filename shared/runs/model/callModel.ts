@@ -73,12 +73,13 @@ export async function correctInSlices(
 /**
  * Calls the agent's model, and if it is unavailable its fallbacks in order, provided the prompt
  * fits them. Once part of an answer has been shown or recorded, only the model that gave it is
- * called. Throws the error of the first model.
+ * called. `passOver` receives the empty answers of fallbacks. Throws the error of the first model.
  */
 export async function completeWithFallbacks(
   { catalogue: { models }, budget }: ModelContext,
   { run: { agent, actor, replay }, request, calls, held, onDelta, onReasoning }: FallbackCall,
   signal: AbortSignal,
+  passOver: (completion: Completion) => Promise<void>,
 ): Promise<Completion> {
   let hasShown = false;
   const noteShown =
@@ -128,11 +129,15 @@ export async function completeWithFallbacks(
         signal.throwIfAborted();
         if (hasShown || !isTurnlogError(failure)) throw failure;
       });
-      if (completion) return completion;
+      if (completion && (hasShown || !isEmpty(completion.answer))) return completion;
+      if (completion) await passOver(completion);
     }
     throw error;
   }
 }
+
+const isEmpty = ({ content, tool_calls }: ChatAnswer): boolean =>
+  content === null && tool_calls.length === 0;
 
 /** Why an answer has no text, by finish reason. */
 const EMPTY_ANSWER_REASONS: ReadonlyMap<string, string> = new Map([
@@ -153,31 +158,33 @@ export async function callModel(
   const { account_id } = run.actor;
   const chars = messageTexts(request.messages).reduce((sum, text) => sum + text.length, 0);
   await yieldForText(account_id, chars);
-  const startedAt = performance.now();
-  const completion = await completeWithFallbacks(context, call, signal);
-  const { fallback, form } = completion;
+  let startedAt = performance.now();
+  async function addCall({ answer, request: sent, fallback, form }: Completion): Promise<void> {
+    const duration_ms = elapsedMs(startedAt);
+    await yieldForText(account_id, chars);
+    const { sha256: request_sha256 } = await digestOfJson(sent, account_id);
+    calls.push({
+      request_sha256,
+      response_id: answer.response_id,
+      model: answer.model,
+      finish_reason: answer.finish_reason,
+      tokens:
+        answer.tokens ??
+        (await abortable(held.during(countCallTokens(context, run, request, answer)), signal)),
+      ...(!answer.tokens && { counted: true }),
+      duration_ms,
+      ...(fallback && { fallback }),
+      ...(form && { form }),
+    });
+    startedAt = performance.now();
+  }
+  const completion = await completeWithFallbacks(context, call, signal, addCall);
   const answer = withinEvent(completion.answer);
-  const duration_ms = elapsedMs(startedAt);
-  await yieldForText(account_id, chars);
-  const { sha256: request_sha256 } = await digestOfJson(completion.request, account_id);
-  calls.push({
-    request_sha256,
-    response_id: answer.response_id,
-    model: answer.model,
-    finish_reason: answer.finish_reason,
-    tokens:
-      answer.tokens ??
-      (await abortable(held.during(countCallTokens(context, run, request, answer)), signal)),
-    ...(!answer.tokens && { counted: true }),
-    duration_ms,
-    ...(fallback && { fallback }),
-    ...(form && { form }),
-  });
-  const { content, tool_calls, finish_reason } = answer;
-  if (content === null && tool_calls.length === 0)
+  await addCall({ ...completion, answer });
+  if (isEmpty(answer))
     throw new TurnlogError(
       'model_error',
-      `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(finish_reason) ?? ''}.`,
+      `The model provider sent an empty answer${EMPTY_ANSWER_REASONS.get(answer.finish_reason) ?? ''}.`,
     );
   return answer;
 }

@@ -15,9 +15,14 @@ let count: () => Promise<number>;
 let abort: AbortController;
 /** The kind of text that models stream before they fail. */
 let streamed: 'onDelta' | 'onReasoning' | undefined;
+/** The model that streams nothing. */
+let silent: string | undefined;
 let shown: string[];
+let empty: string[];
+let passedOver: (string | undefined)[];
 beforeEach(() => {
   [asked, shown, streamed] = [[], [], undefined];
+  [empty, passedOver, silent] = [[], [], undefined];
   failures = {};
   count = async () => 10;
   abort = new AbortController();
@@ -37,9 +42,9 @@ function ask(calls: Partial<ModelCall>[] = []) {
         find: (id: string) => MODELS[id],
         complete: async (id: string, _: object, __: AbortSignal, caller: ModelCaller) => {
           asked.push(id);
-          if (streamed) caller[streamed]?.(`of ${id}`);
+          if (streamed && id !== silent) caller[streamed]?.(`of ${id}`);
           if (id in failures) throw failures[id];
-          return { content: 'Hi' };
+          return { content: empty.includes(id) ? null : 'Hi', tool_calls: [] };
         },
       },
     },
@@ -64,6 +69,7 @@ function ask(calls: Partial<ModelCall>[] = []) {
       onReasoning: (text) => shown.push(text),
     },
     abort.signal,
+    async ({ fallback }) => void passedOver.push(fallback?.model),
   );
 }
 
@@ -74,6 +80,18 @@ describe('a model that fails', () => {
     count = async () => 1_000;
     expect((await ask()).fallback).toEqual({ model: 'wide', upstream_model: 'w' });
     expect(asked).toEqual(['first', 'narrow', 'first', 'wide']);
+  });
+
+  test('is replaced by the next fallback after an empty answer, unless reasoning was shown', async () => {
+    failures = { first: overloaded };
+    empty = ['narrow'];
+    expect((await ask()).fallback?.model).toBe('wide');
+    expect(passedOver).toEqual(['narrow']);
+    [streamed, silent] = ['onReasoning', 'first'];
+    expect((await ask()).fallback?.model).toBe('narrow');
+    [streamed, empty, passedOver] = [undefined, ['narrow', 'wide'], []];
+    await expect(ask()).rejects.toBe(overloaded);
+    expect(passedOver).toEqual(['narrow', 'wide']);
   });
 
   test('is replaced by no fallback of which nobody can say whether it fits', async () => {
