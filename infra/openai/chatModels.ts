@@ -50,7 +50,8 @@ const isSize = (value: unknown): value is number =>
 
 /**
  * The models in a provider's answer to `GET /models`, in its order, up to the limit; without those
- * whose ids no agent can have. `known` are models whose limits this release knows. Throws `model_error` for an answer without models.
+ * whose ids no agent can have. Those in `configuredModels` keep the limits that are stated there. Throws
+ * `model_error` for an answer without models.
  */
 export function parseModelList(
   body: unknown,

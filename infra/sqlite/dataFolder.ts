@@ -32,7 +32,7 @@ function folderError(what: string, error: unknown, advice: string): TurnlogError
   );
 }
 
-/** What names a folder: an option of the configuration or of a command. */
+/** The option of the configuration, or of a command, that names a folder. */
 export type FolderOption = 'DATA_DIR' | 'KEYS_DIR' | '--from' | '--to';
 const FOLDER_NAMES: Readonly<Record<FolderOption, string>> = {
   DATA_DIR: 'data folder',

@@ -16,12 +16,15 @@ const SECRETS = [
 
 /**
  * The standard error of a process, written synchronously: the last line before a crash matters most.
- * On a full disk lines wait, up to 1 MiB, and are written once there is space; then they are dropped.
+ * On a full disk lines wait, up to 1 MiB, and are written once there is space; more, and lines of over
+ * 1 MiB, are dropped.
  */
 function createErrorOutput(): LogOutput {
   const output = destination({ dest: 2, sync: true, maxLength: MIB });
   // Without a listener, the failure to log would end the process.
   output.on('error', () => undefined);
+  // pino flushes after a fatal line, and on a full disk the flush would repeat without end.
+  output.flushSync = () => undefined;
   return Object.assign(output, { isTTY: process.stderr.isTTY });
 }
 

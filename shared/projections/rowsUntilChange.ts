@@ -3,7 +3,7 @@ import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ProgressSource } from './progress.ts';
 
-/** What a row takes besides its texts, in characters: of rows with short texts, ten thousand are cached. */
+/** The size of a row without its texts, in characters: of rows with short texts, ten thousand are cached. */
 const ROW_CHARS = 800;
 
 /** The rows that every request and run reads, and that few events change. */
@@ -19,6 +19,7 @@ interface RowsOfGeneration extends Rows {
 interface Texts {
   name: string;
   instruction?: string;
+  parameters?: unknown;
 }
 
 /**
@@ -42,7 +43,8 @@ export function rowsUntilChange(readModels: RowsOfGeneration, progress: Progress
     // With the option `max`, `clear` would write to the places of as many rows.
     const rows = new LRUCache<string, Row>({
       maxSize: LIMITS.cache.rowChars,
-      sizeCalculation: ({ name, instruction = '' }) => name.length + instruction.length + ROW_CHARS,
+      sizeCalculation: ({ name, instruction = '', parameters = null }) =>
+        name.length + instruction.length + JSON.stringify(parameters).length + ROW_CHARS,
     });
     memories.push(rows);
     return async (id: string): Promise<Row | undefined> => {

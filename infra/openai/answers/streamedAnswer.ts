@@ -239,7 +239,7 @@ interface StreamListeners {
  * and builds the chat completion that the provider would have sent without streaming. The text of a
  * refusal is the refusal. The limits are those of an answer in one piece; the chunks around the
  * text may take more, because they are not kept. A stream that ends before its declared end is
- * truncated, and so is one without a finish reason that has a part which is none of an answer.
+ * truncated, and so is one without a finish reason in which a part has neither choices nor a usage.
  */
 export function createStreamedAnswerReader(
   { onText, onReasoning }: StreamListeners,
@@ -254,7 +254,7 @@ export function createStreamedAnswerReader(
   let id = '';
   let model = '';
   let finish: string | undefined;
-  /** True after a part that is none of an answer: some servers report errors so, before `[DONE]`. */
+  /** True after a part with neither: some servers report errors so, before `[DONE]`. */
   let isInterrupted = false;
   let usage: unknown;
   let result: AnswerOrError | undefined;

@@ -36,7 +36,7 @@ export const isLocal = (ctx: Context): boolean =>
   FORWARDED.every((name) => ctx.get(name) === '');
 
 async function readCode(api: RouteContext, ctx: Context): Promise<string> {
-  const permit = admitBody(ctx, api.memory, '');
+  const permit = admitBody(ctx, api.memory, { account_id: '' });
   try {
     const body = await readJsonBody(ctx, { permit, account_id: '' }, checkBody);
     return (body as Static<typeof SignInBody>).code;

@@ -80,6 +80,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const checkQuery = queryValidator(route.query ?? CommonQuery);
   const checkOptional = route.method === 'get' ? undefined : checkEmptyBody;
   const checkBody = route.body ? bodyValidator(route.body) : checkOptional;
+  const mayBeEmpty = route.bodyOptional ?? !route.body;
   const waitForHandler = route.method === 'get' ? waitWhileConnected : waitForTurn;
   const handle: Middleware = async (ctx) => {
     const availability = api.availability();
@@ -102,16 +103,17 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     };
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
-    const isBodyOmitted = (route.bodyOptional ?? !route.body) && hasNoBody(ctx);
     const bodyPermit =
-      checkBody && !isBodyOmitted ? admitBody(ctx, api.memory, account_id) : undefined;
+      checkBody && !(mayBeEmpty && hasNoBody(ctx))
+        ? admitBody(ctx, api.memory, { account_id, mayBeEmpty })
+        : undefined;
     let responsePermit: ResponsePermit | undefined;
     try {
       // A request with a body waits once that has arrived, before it is parsed.
       const waiting = bodyPermit ? undefined : waitForHandler(ctx);
       if (waiting) await waiting;
       const body = bodyPermit
-        ? await readJsonBody(ctx, { permit: bodyPermit, account_id }, checkBody!)
+        ? await readJsonBody(ctx, { permit: bodyPermit, account_id, mayBeEmpty }, checkBody!)
         : {};
       const params = ctx['params'] as Record<string, string>;
       const target = actor.chat && route.chatTarget!({ params, body });

@@ -52,14 +52,15 @@ export async function readOwnHead({
   }
 }
 
-/** Parses the vkey of an option. */
+/** Parses the vkey of an option, which may end with the line end of a file. */
 export function parseVkeyOption(text: string): string {
+  const vkey = text.trimEnd();
   try {
-    parseVkey(text);
+    parseVkey(vkey);
   } catch (error) {
     throw new InvalidArgumentError((error as Error).message);
   }
-  return text;
+  return vkey;
 }
 
 /** The first of the keys that has signed a checkpoint: a new key signs only after a restart. */

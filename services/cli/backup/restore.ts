@@ -118,7 +118,7 @@ async function compareOrDeclare(
   return { comparison: { ...after, refusal }, declared: log_id };
 }
 
-/** What the files of the options say was erased. */
+/** The erasures in the files of the options. */
 const readErasures = async ({ receipts = [], erased = [] }: RestoreOptions) => ({
   files: (await Promise.all(receipts.map(readReceiptFiles))).flat(),
   listed: (await Promise.all(erased.map(readErasedIds))).flat(),

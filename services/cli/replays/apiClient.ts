@@ -45,7 +45,7 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
 
   const foreignError = (cause?: unknown): TurnlogError =>
     requestError(
-      `What answers at ${base} is not the API of Turnlog: set TURNLOG_URL to its address.`,
+      `The server at ${base} is not the API of Turnlog: set TURNLOG_URL to its address.`,
       false,
       cause,
     );

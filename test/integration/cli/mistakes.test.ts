@@ -65,6 +65,10 @@ test.each(['--vkey', '--witness'])('%s that is no key is no verdict', async (opt
     out: '',
     err: expect.stringContaining('A vkey reads <name>+<8 hex digits>+<base64>.'),
   });
+  // The example of golang.org/x/mod/sumdb/note, with the line end of a file.
+  const vkey = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW\r\n';
+  const { err } = await runCli(data, 'audit', 'verify-bundle', file, option, vkey);
+  expect(err).not.toContain('vkey');
 });
 
 test('a copy to a file names --to', async () => {

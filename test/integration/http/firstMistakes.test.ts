@@ -1,4 +1,6 @@
 /** Mistakes of a new client: each answer says what to change. */
+import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 
@@ -45,11 +47,29 @@ test('fields of a body where none is expected are named, and nothing is done; `{
     ['POST', `/v1/agents/${agent}/erase`],
   ] as const;
   for (const [method, path] of operations) {
+    const message = '"note" must be removed: this operation has no fields.';
     expect(await service.send(method, path, { note: 'asked by mail' })).toMatchObject({
       status: 400,
-      body: { code: 'invalid_request', details: { note: { path: '/note' } } },
+      body: { code: 'invalid_request', details: { note: { path: '/note', message } } },
     });
     expect((await service.get(path.replace(/\/erase$/, ''))).status).toBe(200);
     expect((await service.send(method, path, {})).status).toBe(200);
   }
+});
+
+/** Sends an empty body in chunks, as clients and proxies do that do not know its length. */
+async function sendEmptyChunks(method: string, path: string): Promise<number | undefined> {
+  const headers = { 'x-api-key': service.key, 'transfer-encoding': 'chunked' };
+  const sent = request(`${service.url}${path}`, { method, headers }).end();
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  response.resume();
+  return response.statusCode;
+}
+
+test('an empty body in chunks counts as none where it may be absent', async () => {
+  agent = await service.createAgent();
+  const { session_id } = (await service.post(runPath(), { input: 'Hello' })).body.data;
+  expect(await sendEmptyChunks('POST', `/v1/sessions/${session_id}/cancel`)).toBe(200);
+  expect(await sendEmptyChunks('DELETE', `/v1/sessions/${session_id}`)).toBe(200);
+  expect(await sendEmptyChunks('POST', '/v1/agents')).toBe(415);
 });

@@ -182,7 +182,7 @@ onKafka('a public topic', () => {
     await read([agents], 1);
     expect(await configOf(sessions, 'retention.ms')).toBe('-1');
     expect(warnings).toEqual([
-      `The topic ${agents} keeps events for 7 days (retention.ms=604800000); KAFKA_RETENTION wants them for ever`,
+      `The topic ${agents} keeps events for 7 days (retention.ms=604800000); KAFKA_RETENTION wants them indefinitely`,
     ]);
   });
 });

@@ -203,7 +203,7 @@ test.each(['{}', 'null', '{"data":null}', '<html>'])(
       for (const args of [['list'], ['show', 'x'], ['watch', 'x']])
         expect(await cliWith({ ...there(), TURNLOG_URL }, ...args).ended).toMatchObject({
           code: 1,
-          err: `What answers at ${TURNLOG_URL} is not the API of Turnlog: set TURNLOG_URL to its address.\n`,
+          err: `The server at ${TURNLOG_URL} is not the API of Turnlog: set TURNLOG_URL to its address.\n`,
         });
     } finally {
       other.close();

@@ -41,13 +41,17 @@ test('an error that nobody handled is logged with its cause, and the service end
   await rm(folder, { recursive: true });
 });
 
-test.each(['/dev/full', 'a closed pipe'])(
-  'a service whose output goes to %s serves, and ends in order',
-  async (where) => {
+test.each([
+  ['/dev/full', 'SIGTERM', 0],
+  ['a closed pipe', 'SIGTERM', 0],
+  ['/dev/full', 'SIGUSR2', 70],
+] as const)(
+  'a service whose output goes to %s serves, and ends in order after %s',
+  async (where, signal, code) => {
     const folder = await temporaryFolder();
     const port = await freePort();
     const output = where === '/dev/full' ? openSync(where, 'w') : 'pipe';
-    const child = spawn(process.execPath, [MAIN], {
+    const child = spawn(process.execPath, ['--import', PRELOADED, MAIN], {
       env: { ...plainEnvironment(), DATA_DIR: folder, PORT: String(port), LOG_LEVEL: 'debug' },
       stdio: ['ignore', output, output],
     });
@@ -63,8 +67,8 @@ test.each(['/dev/full', 'a closed pipe'])(
     for (let requests = 0; requests < 3; requests += 1)
       await Promise.race([eventually(ready, (isReady) => isReady), ended]);
     expect(child.exitCode).toBeNull();
-    child.kill('SIGTERM');
-    expect(await ended).toEqual([0, null]);
+    child.kill(signal);
+    expect(await ended).toEqual([code, null]);
     await rm(folder, { recursive: true });
   },
 );

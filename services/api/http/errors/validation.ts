@@ -176,7 +176,10 @@ export function invalidRequestError(part: InputPart, problems: readonly Problem[
 /** `minLength` is always 1 in the API. */
 const messagesFor = (part: InputPart): ProblemMessages => ({
   required: () => 'is required',
-  additionalProperties: (_, schema) => `is not a known field; known are ${knownFields(schema)}`,
+  additionalProperties: (_, schema) =>
+    knownFields(schema) === ''
+      ? 'must be removed: this operation has no fields'
+      : `is not a known field; known are ${knownFields(schema)}`,
   enum: ({ allowedValues }) => `must be one of ${(allowedValues as string[]).join(', ')}`,
   minLength: () => 'must not be empty',
   type: ({ type }) =>

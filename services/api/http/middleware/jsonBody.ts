@@ -31,10 +31,14 @@ function tooManyValues(): TurnlogError {
 
 /**
  * Reserves memory for the body before reading it: its declared length, or the maximum. Held until
- * the response.
+ * the response. A body in chunks that may be empty needs no media type yet: readJsonBody checks it.
  */
-export function admitBody(ctx: Context, memory: MemoryLedger, account_id: string): Permit {
-  requireJson(ctx, bodyMediaTypes(ctx.method));
+export function admitBody(
+  ctx: Context,
+  memory: MemoryLedger,
+  { account_id, mayBeEmpty }: Pick<BodyAdmission, 'account_id' | 'mayBeEmpty'>,
+): Permit {
+  if (!mayBeEmpty || ctx.request.length !== undefined) requireJson(ctx);
   const length = ctx.request.length ?? LIMITS.http.bodyBytes;
   if (length > LIMITS.http.bodyBytes) throw tooLarge();
   return memory.reserveNow({ account_id, purpose: 'bodies', bytes: length });
@@ -46,15 +50,22 @@ export const bodyMediaTypes = (method: string): readonly string[] =>
     ? ['application/json', 'application/merge-patch+json']
     : ['application/json'];
 
-/** True for a request without a body, or with an empty one. */
+/** True for a request without a body, or with one that is declared to be empty. */
 export const hasNoBody = ({ req }: Context): boolean =>
   req.headers['transfer-encoding'] === undefined &&
   Number(req.headers['content-length'] ?? 0) === 0;
 
+interface BodyAdmission {
+  permit: Permit;
+  account_id: string;
+  /** True when no body counts as `{}`. */
+  mayBeEmpty?: boolean;
+}
+
 /** Reads, parses and checks the request's JSON, and returns what the check returns. */
 export async function readJsonBody<Body>(
   ctx: Context,
-  { permit, account_id }: { permit: Permit; account_id: string },
+  { permit, account_id, mayBeEmpty = false }: BodyAdmission,
   check: (json: unknown) => Body,
 ): Promise<Body> {
   const bytes = await readBytes(ctx);
@@ -64,7 +75,9 @@ export async function readJsonBody<Body>(
   const waiting = waitForTurn(ctx);
   if (waiting) await waiting;
   await yieldForText(account_id, length);
+  if (length === 0 && mayBeEmpty) return check({});
   if (length === 0) throw new TurnlogError('invalid_json', 'The body is empty; JSON is expected.');
+  if (mayBeEmpty) requireJson(ctx);
   const text = decode(bytes);
   releaseBuffer(bytes);
   if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
@@ -160,8 +173,9 @@ async function collectBody(request: IncomingMessage, limit: number): Promise<Buf
   }
 }
 
-function requireJson(ctx: Context, mediaTypes: readonly string[]): void {
+function requireJson(ctx: Context): void {
   const { type } = ctx.request;
+  const mediaTypes = bodyMediaTypes(ctx.method);
   const isDeclaredOnce = countHeaders(ctx.req, 'content-type') === 1;
   if (!mediaTypes.includes(type.toLowerCase()) || !isDeclaredOnce) {
     if (ctx.method === 'PATCH') ctx.set('accept-patch', mediaTypes.join(', '));

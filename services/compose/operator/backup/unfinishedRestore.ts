@@ -6,7 +6,7 @@ import type { StorageLocation } from '../../logLocation.ts';
 /** A file in a restored data folder until it may be used. It names the folders that were empty before. */
 export const UNFINISHED_RESTORE = 'restore-unfinished';
 
-/** What describes the backup in a folder. */
+/** The file that describes the backup in a folder. */
 export const MANIFEST_FILE = 'backup.json';
 
 /**

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { createProgressChannel } from '../../../../shared/projections/progress.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
 import { rowsUntilChange } from '../../../../shared/projections/rowsUntilChange.ts';
@@ -10,13 +11,16 @@ function withAgent() {
     name: 'A' as string | undefined,
     asked: 0,
     generation: 1,
+    parameters: null as unknown,
     before: async () => {},
   };
   const find = async (id: string) => {
     state.asked += 1;
     const { name } = state;
     await state.before();
-    return name === undefined ? undefined : { agent_id: id, key_id: id, name, instruction: 'x' };
+    const { parameters } = state;
+    const texts = { name, instruction: 'x', parameters };
+    return name === undefined ? undefined : { agent_id: id, key_id: id, ...texts };
   };
   const generation = (): number => state.generation;
   const inner = { findAgent: find, findApiKey: find, findApiKeyByHash: find, generation };
@@ -53,6 +57,13 @@ test.each(['findAgent', 'findApiKey', 'findApiKeyByHash'] as const)(
     expect(await rows[query]('id_1')).toBeUndefined();
   },
 );
+
+test('rows with large parameters make room for later ones', async () => {
+  const { state, rows } = withAgent();
+  state.parameters = { description: 'x'.repeat(LIMITS.cache.rowChars / 4) };
+  for (const id of ['1', '2', '3', '4', '1']) await rows.findAgent(id);
+  expect(state.asked).toBe(5);
+});
 
 test('another generation is asked anew, whenever it takes the place of the one before', async () => {
   const { state, rows, tell } = withAgent();
