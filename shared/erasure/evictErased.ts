@@ -51,7 +51,10 @@ export function evictErased(
   runState.openTurnQueue.remove({ session_id: id });
 }
 
-/** Evicts everything that may be erased from this process's memory. */
+/**
+ * Evicts everything that may be erased from this process's caches. Runs and turns in the queue are only
+ * ended by `evictErased`, since most of them use nothing erased.
+ */
 export function evictAll({ store, runState, cachedRows }: Caches): void {
   store.keys.evictAll();
   forgetState(store);
@@ -59,14 +62,14 @@ export function evictAll({ store, runState, cachedRows }: Caches): void {
   cachedRows.forget?.();
 }
 
-/** Limit of erasures between two polls. Beyond it, everything is evicted. */
+/** Limit of erasures in one read. When more arrive between two polls, everything is evicted first. */
 const MAX_ERASURES = 1_000;
 
 /** The poller takes turns with the work of accounts. */
 const NO_ACCOUNT = '';
 
 interface PollerOptions {
-  readModels: Pick<ReadModels, 'listErasures'>;
+  readModels: Pick<ReadModels, 'listErasures' | 'listErasuresAfter'>;
   forget: (erased: ErasureRow) => void;
   /** Called when the erasures since the last poll are unknown. */
   forgetAll: () => void;
@@ -85,6 +88,17 @@ export function createErasurePoller({
   let started = false;
   let newestSeen: Position | undefined;
 
+  /** Reports the erasures after the newest seen, in pages, up to the oldest one that was read. */
+  async function forgetEarlier(oldestRead: Position): Promise<void> {
+    let after = newestSeen;
+    while (after === undefined || after < oldestRead) {
+      const page = await readModels.listErasuresAfter({ after, limit: MAX_ERASURES });
+      if (page.length === 0) return;
+      await mapInSlices(NO_ACCOUNT, page, forget);
+      after = page.at(-1)!.position;
+    }
+  }
+
   return async () => {
     const limit = started ? MAX_ERASURES : 1;
     const rows = await readModels.listErasures({ downTo: started ? newestSeen : undefined, limit });
@@ -93,6 +107,7 @@ export function createErasurePoller({
     if (started && !continues && (newestSeen !== undefined || rows.length === limit)) forgetAll();
     const unseen = started ? rows.filter(({ position }) => position !== newestSeen) : [];
     await mapInSlices(NO_ACCOUNT, unseen, forget);
+    if (started && !continues && rows.length === limit) await forgetEarlier(rows.at(-1)!.position);
     started = true;
     newestSeen = rows[0]?.position ?? newestSeen;
   };

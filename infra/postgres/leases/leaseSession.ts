@@ -3,7 +3,7 @@ import { addAbortListener } from 'node:events';
 import type { Client, QueryConfig } from 'pg';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import { sleep, sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { commitDurably, connectPostgres, type PostgresConnection } from '../connection.ts';
 import { databaseUnavailableError, withDatabaseErrors, sqlState } from '../failures.ts';
@@ -21,7 +21,7 @@ const STATEMENT_MS = 30_000;
  * back.
  */
 const CLOSE_LIMIT_MS = 3_000;
-/** The interval at which a standby writer tries to acquire the lock, in milliseconds. */
+/** The interval between attempts to acquire the lock, in milliseconds. */
 const LOCK_POLL_MS = 250;
 const PAUSES = { firstMs: 100, longestMs: 2000 };
 
@@ -131,10 +131,23 @@ async function tryAcquireLease(
 }
 
 /**
- * Opens a session with the lock; undefined if another session holds it. Throws `store_unavailable`.
+ * Opens a session with the lock; undefined if another session holds it, also after `retries` more
+ * attempts. Throws `store_unavailable`.
  */
-export const tryLeaseSession = (request: LeaseRequest): Promise<LeaseSession | undefined> =>
-  withDatabaseErrors(() => tryAcquireLease(request, async () => false));
+export function tryLeaseSession(
+  request: LeaseRequest,
+  retries = 0,
+): Promise<LeaseSession | undefined> {
+  let left = retries;
+  return withDatabaseErrors(() =>
+    tryAcquireLease(request, async () => {
+      if (left <= 0) return false;
+      left -= 1;
+      await sleep(LOCK_POLL_MS);
+      return true;
+    }),
+  );
+}
 
 /** A wait for a lease, which ends with the signal. */
 export interface LeaseWait extends Pick<LeaseRequest, 'databaseUrl'> {

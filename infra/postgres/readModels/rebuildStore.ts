@@ -25,6 +25,9 @@ const BUILDING: GenerationSlot = { version: VERSION, stage: 'building' };
 /** The longest time that a switch may block the projector while the new generation applies the last events. */
 const SWITCH_LIMIT_MS = 15_000;
 
+/** A projector that examines an interrupted rebuild holds the lock for part of a second. */
+const LOCK_RETRIES = 4;
+
 /**
  * Locks the row of the live generation, which stops its writer, and resolves with its checkpoint;
  * undefined if it has none.
@@ -47,11 +50,9 @@ export async function openPostgresRebuildStore({
 }: {
   databaseUrl: string;
 }): Promise<RebuildStore> {
-  const session = await tryLeaseSession({
-    databaseUrl,
-    name: 'turnlog rebuild',
-    lock: writerLock(VERSION.number, 'building'),
-  });
+  const lock = writerLock(VERSION.number, 'building');
+  const request = { databaseUrl, name: 'turnlog rebuild', lock } as const;
+  const session = await tryLeaseSession(request, LOCK_RETRIES);
   if (!session)
     throw new TurnlogError(
       'rebuild_running',

@@ -15,9 +15,9 @@ export const commonHeaders = ({ access }: Route): HeaderReferences => ({
   }),
 });
 
-/** For responses to changes that may have been recorded. */
-export const visibleHeader = ({ method }: Route, status: number): HeaderReferences =>
-  method !== 'get' && (status < 400 || status >= 500)
+/** For responses to changes that may have been recorded, or that the request may have waited for. */
+export const visibleHeader = ({ method, prefer }: Route, status: number): HeaderReferences =>
+  (method !== 'get' || prefer !== undefined) && (status < 400 || status >= 500)
     ? { 'X-Turnlog-Visible': headerReference('Visible') }
     : {};
 
@@ -109,7 +109,7 @@ export const RESPONSE_HEADERS = {
   Visible: {
     description:
       '`false` if later reads may not include the recorded change yet, because the read models took longer than ' +
-      '`VISIBILITY_WAIT_MS`; absent otherwise',
+      '`VISIBILITY_WAIT_MS` or the `wait` of the request; absent otherwise',
     schema: { type: 'string', const: 'false' },
   },
 };

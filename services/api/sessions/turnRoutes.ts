@@ -1,6 +1,8 @@
 import { addAbortListener } from 'node:events';
 import { waitUntilTurnVisible } from '../../../shared/commandHandling/context.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
@@ -107,7 +109,7 @@ const getTurnRoute = defineRoute({
   operationId: 'getTurn',
   summary: 'Returns a turn as the transcript shows it',
   description:
-    'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process, and other reads show it.',
+    'With `Prefer: wait=N` it responds when the turn has ended, or after N seconds (at most 60) with `status` `running`. It responds as soon as the end of the turn is recorded, by any process, and other reads show it; `X-Turnlog-Visible` is `false` if they may not yet.',
   access: 'sessions:read',
   chatTarget: sessionInPath,
   query: TurnQuery,
@@ -123,28 +125,31 @@ const getTurnRoute = defineRoute({
     const ended = new AbortController();
     const stopWatching = onResponseClosed(ctx.res, () => ended.abort(clientDisconnectError()));
     using _stopping = addAbortListener(api.stopping, () => ended.abort());
+    const onVisibilityTimeout = () => ctx.set('x-turnlog-visible', 'false');
+    /** The turn is read from the log, which is ahead of the read models. */
+    const untilEndVisible = (end: Position, remainingMs: number): Promise<void> => {
+      const visibilityWaitMs = Math.min(remainingMs, api.visibilityWaitMs);
+      const context = { ...api, visibilityWaitMs, onVisibilityTimeout };
+      return abortable(waitUntilTurnVisible(context, end), ended.signal).catch(onVisibilityTimeout);
+    };
     try {
-      const { page: rendered, end } = await awaitTurn(api.runState, {
+      const rendered = await awaitTurn(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
         signal: ended.signal,
-        respond: (mayWait) =>
+        respond: (remainingMs) =>
           readTurnWithinMemory(api, subject, ctx, async (row) => {
-            const { turn: number, revision } = row;
-            if (mayWait && row.status === 'running')
+            const { turn: number, revision, end_position: end } = row;
+            if (remainingMs() > 0 && row.status === 'running')
               return { running: { session_id: row.session_id, turn: number, revision } };
+            if (wait !== undefined && end !== null) await untilEndVisible(end, remainingMs());
             await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
             // Reads that wait for the same event, key or audit entry would otherwise continue all at once.
             await waitToBegin(account_id);
             const to = { account_id, pretty: wantsPretty(ctx) };
-            const page = await renderOne(presentTurn(session_id, row, query), to);
-            return { response: { page, end: row.end_position } };
+            return { response: await renderOne(presentTurn(session_id, row, query), to) };
           }),
       });
-      // The turn was read from the log, which is ahead of the read models.
-      const isAwaited = wait !== undefined && end !== null;
-      if (isAwaited)
-        await waitUntilTurnVisible({ ...api, onVisibilityTimeout: () => undefined }, end);
       return { page: () => Promise.resolve(rendered) };
     } finally {
       stopWatching();

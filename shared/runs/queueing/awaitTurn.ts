@@ -15,10 +15,12 @@ interface AwaitTurnOptions<Response> {
   /** Ends the wait when the client disconnects or the process stops. */
   signal: AbortSignal;
   /**
-   * Reads the turn and makes the response. While the turn runs and `mayWait` is true, it resolves
-   * with no more than the state of the turn, so that no texts are in memory during the wait.
+   * Reads the turn and makes the response. While the turn runs and time of the wait remains, it
+   * resolves with no more than the state of the turn, so that no texts are in memory during the wait.
    */
-  respond: (mayWait: boolean) => Promise<{ running: RunningTurn } | { response: Response }>;
+  respond: (
+    remainingMs: () => number,
+  ) => Promise<{ running: RunningTurn } | { response: Response }>;
 }
 
 type WatchContext = Pick<RunState, 'turnWatch' | 'turnWaits'>;
@@ -50,14 +52,14 @@ export async function awaitTurn<Response>(
 ): Promise<Response> {
   const { account_id, waitMs, signal, respond } = options;
   const until = performance.now() + waitMs;
-  let state = await respond(waitMs > 0);
+  const remainingMs = (): number => (signal.aborted ? 0 : Math.max(0, until - performance.now()));
+  let state = await respond(remainingMs);
   if ('response' in state) return state.response;
   using _permit = context.turnWaits.acquire({ account_id });
   while ('running' in state) {
-    const remainingMs = Math.max(0, until - performance.now());
-    await waitUntilTurnMayHaveEnded(context, state.running, { waitMs: remainingMs, signal });
-    state = await respond(performance.now() < until && !signal.aborted);
-    const delayMs = Math.min(REREAD_DELAY_MS, until - performance.now());
+    await waitUntilTurnMayHaveEnded(context, state.running, { waitMs: remainingMs(), signal });
+    state = await respond(remainingMs);
+    const delayMs = Math.min(REREAD_DELAY_MS, remainingMs());
     if ('running' in state && delayMs > 0) await sleepUntilAborted(delayMs, { signal });
   }
   return state.response;

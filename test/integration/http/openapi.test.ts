@@ -223,6 +223,15 @@ describe('the document', () => {
     }
   });
 
+  test('says which responses may precede the read models: those of changes, and of the read that waits', () => {
+    for (const [name, { responses }] of operations()) {
+      const expected = !name.startsWith('get ') || name.endsWith('/turns/{turn}');
+      const response = responses['200'] ?? responses['201'] ?? responses['202'];
+      if (response)
+        expect([name, 'X-Turnlog-Visible' in response.headers]).toEqual([name, expected]);
+    }
+  });
+
   test('describes every code that may leave the service, those without an operation included', () => {
     const text = JSON.stringify(document);
     for (const [code, { status }] of Object.entries(apiFeatures.errorResponses)) {

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, expect, test } from '@jest/globals';
 import { Client } from 'pg';
+import { dropUnerasedBuilding } from '../../../infra/postgres/readModels/generations.ts';
 import { openPostgresRebuildStore } from '../../../infra/postgres/readModels/rebuildStore.ts';
 import { liveSchema, schemaOf, VERSION } from '../../../infra/postgres/readModels/schema.ts';
 import {
@@ -205,6 +207,40 @@ test('what such a rebuild has left does not hold the projector up while a backup
   } finally {
     await backup.end();
     await store.close();
+    await database.drop();
+  }
+}, 60_000);
+
+test('a rebuild that starts while such a rebuild is examined waits for that', async () => {
+  const database = await createTestDatabase(server!.url);
+  const [projector, blocker] = [1, 2].map(() => new Client({ connectionString: database.url }));
+  try {
+    const store = await openActive(database.url);
+    await store.complete();
+    const { talked, before } = erasedSession();
+    await store.apply(talked, before);
+    const killed = await openPostgresRebuildStore({ databaseUrl: database.url });
+    await killed.apply(talked, before);
+    await killed.close();
+    await store.close();
+    await projector!.connect();
+    await blocker!.connect();
+    await blocker!.query(`BEGIN; LOCK TABLE ${LIVE}.erasures`);
+    const examined = dropUnerasedBuilding(projector!, VERSION);
+    const blocked = `SELECT FROM pg_locks WHERE NOT granted AND relation = '${LIVE}.erasures'::regclass`;
+    await eventually(
+      () => execute(database.url, blocked),
+      ({ length }) => length > 0,
+    );
+    const opened = openPostgresRebuildStore({ databaseUrl: database.url });
+    const released = sleep(500).then(() => blocker!.query('COMMIT'));
+    const rebuild = await opened;
+    await rebuild.close();
+    await released;
+    expect(await examined).toBe(true);
+  } finally {
+    await projector!.end();
+    await blocker!.end();
     await database.drop();
   }
 }, 60_000);

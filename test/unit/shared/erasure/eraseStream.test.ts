@@ -631,6 +631,7 @@ describe('what others erase', () => {
             .filter(({ position }) => downTo === undefined || position >= downTo)
             .toReversed()
             .slice(0, limit),
+        listErasuresAfter: async () => [],
       },
       forget: ({ stream }) => void forgotten.push(stream),
       forgetAll: () => void forgotten.push('all'),

@@ -67,7 +67,7 @@ test('the erasure of an agent or account forgets the rows of that one', () => {
   expect(forgotten).toEqual(['agent-agent_1', 'account-acct_1']);
 });
 
-test('the eviction of everything leaves no key, session or row', () => {
+test('the eviction of everything leaves no key, session or row in the caches', () => {
   cacheSession('session_0');
   evictAll(caches);
   expect([keysEvicted, sessionCache.has('session_0'), forgotten]).toEqual([
@@ -81,7 +81,7 @@ test('many erasures of others are evicted in short steps, the event loop turning
   let rows = [erasure('session-0', '0')];
   const seen: string[] = [];
   const poll = createErasurePoller({
-    readModels: { listErasures: async () => rows },
+    readModels: { listErasures: async () => rows, listErasuresAfter: async () => [] },
     forget({ stream }) {
       seen.push(stream);
       for (const began = performance.now(); performance.now() - began < 1;);
@@ -100,4 +100,43 @@ test('many erasures of others are evicted in short steps, the event loop turning
   expect(seen).toHaveLength(40);
   expect(seen).not.toContain('all');
   expect(turns).toBeGreaterThan(3);
+});
+
+test('more erasures of others than are read at a time end all their runs, and no other', async () => {
+  const all: ErasureRow[] = [];
+  const poll = createErasurePoller({
+    readModels: {
+      listErasures: async ({ downTo = '', limit }) =>
+        all
+          .filter(({ position }) => position >= downTo)
+          .toReversed()
+          .slice(0, limit),
+      listErasuresAfter: async ({ after = '', limit }) =>
+        all.filter(({ position }) => position > after).slice(0, limit),
+    },
+    forget: (erased) => evictErased(caches, erased),
+    forgetAll: () => evictAll(caches),
+  });
+  const erase = (from: number, to: number): void => {
+    for (let number = from; number < to; number += 1)
+      all.push(erasure(`session-session_${number}`, String(number).padStart(6, '0')));
+  };
+  const runOf = (number: number) =>
+    caches.runState.runsInFlight.start({
+      account_id: 'acct_1',
+      agent_id: 'agent_1',
+      session_id: `session_${number}`,
+    });
+  const isEnded = (run: ReturnType<typeof runOf>): boolean => run.isInterrupted();
+  const runs = [0, 1, 1_000, 2_499, 2_500, 5_000].map(runOf);
+  // The start reads what was erased before; its runs do not exist.
+  erase(0, 1);
+  await poll();
+  erase(1, 2_500);
+  await poll();
+  expect(keysEvicted).toBe(true);
+  expect(runs.map(isEnded)).toEqual([false, true, true, true, false, false]);
+  erase(2_500, 2_501);
+  await poll();
+  expect(runs.map(isEnded)).toEqual([false, true, true, true, true, false]);
 });

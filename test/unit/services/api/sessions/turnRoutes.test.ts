@@ -11,20 +11,26 @@ import { largeTurn, sessionWithLargeTurn } from '../../../../support/builders/la
 interface Service {
   calls: number;
   /** Records the audit entry of a read. */
-  record: () => Promise<void>;
+  record?: () => Promise<void>;
   /** Called right before a response is written. */
   onWrite?: () => void;
+  /** Waits for the read models of another process, which have shown the end of the turn or not. */
+  untilShown?: (position: string, timeoutMs: number) => Promise<boolean>;
 }
 
 /** Requests of one turn in a process with a gigabyte for responses. */
-function service({ calls, record, onWrite }: Service) {
+function service({ calls, record = async () => undefined, onWrite, untilShown }: Service) {
   const { source } = sessionWithLargeTurn(calls);
   const memory = memoryFor('answers', 1_073_741_824);
+  const stopping = new AbortController();
   const api = {
     ...source,
+    readModels: { ...source.readModels, untilShown },
+    visibilityWaitMs: 2_000,
+    logger: { warn: () => undefined },
     memory,
     responseMemory: createResponseMemory(memory, 60_000),
-    stopping: new AbortController().signal,
+    stopping: stopping.signal,
     runState: {},
     readAudit: { record },
   } as unknown as RouteContext;
@@ -35,7 +41,7 @@ function service({ calls, record, onWrite }: Service) {
     query: {},
     body: {},
   };
-  const contextOf = (): Context => {
+  const contextOf = (prefer: string, headers: Map<string, string>): Context => {
     const res = Object.assign(new EventEmitter(), { closed: false });
     const query = {
       get pretty() {
@@ -43,11 +49,19 @@ function service({ calls, record, onWrite }: Service) {
         return undefined;
       },
     };
-    return { res, query, get: () => '', set: () => undefined } as unknown as Context;
+    const set = (name: string, value: string) => void headers.set(name, value);
+    return { res, query, get: () => prefer, set } as unknown as Context;
+  };
+  const begin = (prefer: string) => {
+    const headers = new Map<string, string>();
+    const ctx = contextOf(prefer, headers);
+    return { ctx, headers, answer: handle(api, request as never, ctx) };
   };
   return {
     used: () => memory.usage('answers').used,
-    get: async () => handle(api, request as never, contextOf()),
+    get: async () => begin('').answer,
+    begin,
+    stop: () => stopping.abort(),
   };
 }
 
@@ -107,4 +121,50 @@ test('a few of the clients that have waited for the same thing are answered per 
   await Promise.all(answers);
   // The steps of one turn take two milliseconds, and parts of two turns can lie between two counts.
   expect(most).toBeLessThanOrEqual(4);
+});
+
+test('a wait for the read models takes no longer than the request and the service allow, and its memory is counted', async () => {
+  let isShown = false;
+  const waits: { timeoutMs: number; used: number }[] = [];
+  const { begin, get, used } = service({
+    calls: 0,
+    async untilShown(_, timeoutMs) {
+      waits.push({ timeoutMs, used: used() });
+      return isShown;
+    },
+  });
+  const visible = async (prefer: string) => {
+    const { answer, headers } = begin(prefer);
+    await answer;
+    return headers.get('x-turnlog-visible');
+  };
+  await get();
+  expect(waits).toEqual([]);
+  expect([await visible('wait=0'), await visible('wait=1'), await visible('wait=30')]).toEqual([
+    'false',
+    'false',
+    'false',
+  ]);
+  const [none, rest, configured] = waits.map(({ timeoutMs }) => timeoutMs);
+  expect([none, configured]).toEqual([0, 2_000]);
+  expect(rest).toBeGreaterThan(0);
+  expect(rest).toBeLessThanOrEqual(1_000);
+  for (const wait of waits) expect(wait.used).toBeGreaterThan(0);
+  isShown = true;
+  expect(await visible('wait=30')).toBeUndefined();
+});
+
+test.each(['disconnect', 'stop'])('a %s ends the wait for the read models', async (end) => {
+  const waiting = Promise.withResolvers<void>();
+  const { begin, stop, used } = service({
+    calls: 0,
+    untilShown: () => new Promise(() => waiting.resolve()),
+  });
+  const { ctx, answer, headers } = begin('wait=30');
+  await waiting.promise;
+  if (end === 'stop') stop();
+  else ctx.res.emit('close');
+  await answer;
+  expect(headers.get('x-turnlog-visible')).toBe('false');
+  expect(used()).toBe(0);
 });

@@ -60,7 +60,7 @@ test('a process that serves no API evicts all keys when others erase more than i
   let rows: unknown[] = [];
   let evictions = 0;
   const part = erasedKeysPart({
-    readModels: { listErasures: async () => rows },
+    readModels: { listErasures: async () => rows, listErasuresAfter: async () => [] },
     store: { keys: { evict: () => undefined, evictAll: () => (evictions += 1) } },
   } as never);
   await part.prepare!(new AbortController().signal);

@@ -21,10 +21,10 @@ async function looksIn(waitMs: number, last = Infinity) {
     account_id: 'acct_1',
     waitMs,
     signal: new AbortController().signal,
-    respond: async (mayWait) => {
+    respond: async (remainingMs) => {
       looks += 1;
       if (looks >= last) return { response: 'completed' };
-      if (!mayWait) return { response: 'running' };
+      if (remainingMs() === 0) return { response: 'running' };
       return { running: { session_id: 'session_1', turn: 1, revision: 1 } };
     },
   });
