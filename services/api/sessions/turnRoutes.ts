@@ -127,7 +127,7 @@ const getTurnRoute = defineRoute({
     using _stopping = addAbortListener(api.stopping, () => ended.abort());
     const onVisibilityTimeout = () => ctx.set('x-turnlog-visible', 'false');
     /** The turn is read from the log, which is ahead of the read models. */
-    const untilEndVisible = (end: Position, remainingMs: number): Promise<void> => {
+    const waitUntilEndVisible = (end: Position, remainingMs: number): Promise<void> => {
       const visibilityWaitMs = Math.min(remainingMs, api.visibilityWaitMs);
       const context = { ...api, visibilityWaitMs, onVisibilityTimeout };
       return abortable(waitUntilTurnVisible(context, end), ended.signal).catch(onVisibilityTimeout);
@@ -142,7 +142,7 @@ const getTurnRoute = defineRoute({
             const { turn: number, revision, end_position: end } = row;
             if (remainingMs() > 0 && row.status === 'running')
               return { running: { session_id: row.session_id, turn: number, revision } };
-            if (wait !== undefined && end !== null) await untilEndVisible(end, remainingMs());
+            if (wait !== undefined && end !== null) await waitUntilEndVisible(end, remainingMs());
             await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
             // Reads that wait for the same event, key or audit entry would otherwise continue all at once.
             await waitToBegin(account_id);
