@@ -129,7 +129,7 @@ export async function writeHeadsFile(
   at: string,
   signal: AbortSignal,
 ): Promise<HeadsOrigin> {
-  // Each of two commands that write one file has a partial file of its own.
+  // Two commands that write one file have separate partial files.
   const partial = `${file}.${randomUUID()}.partial`;
   try {
     await using handle = await open(partial, 'wx');
