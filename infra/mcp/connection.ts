@@ -52,18 +52,18 @@ export async function connectMcp(
   let end: ConnectionEnd | undefined;
   let listener: ((event: 'closed' | 'changed') => void) | undefined;
 
-  function onEnd(reached: ConnectionEnd): void {
+  function onEnd(kind: 'lost' | 'forgotten', reached: ConnectionEnd): void {
     if (end) return;
     end = reached;
-    const failure = new McpFailure({ kind: 'lost', reason: reached.reason, quote: '' });
+    const failure = new McpFailure({ kind, reason: reached.reason, quote: '' });
     for (const { reject } of pending.values()) reject(failure);
     listener?.('closed');
   }
-  void held.ended.then((reason) => onEnd({ reason, discardedLogs: 0 }));
+  void held.ended.then((reason) => onEnd('lost', { reason, discardedLogs: 0 }));
   port.on('message', (report: ThreadReport) => {
     if ('reply' in report) pending.get(report.id)?.resolve(report.reply);
     else if ('failure' in report) pending.get(report.id)?.reject(new McpFailure(report.failure));
-    else if (report.event === 'closed') onEnd(report);
+    else if (report.event === 'closed') onEnd(report.kind, report);
     else listener?.('changed');
   });
   // Listening to a port keeps the process alive.

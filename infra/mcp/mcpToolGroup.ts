@@ -55,6 +55,7 @@ const toolsUnknownError = (name: string): TurnlogError =>
 export function createMcpGroup(server: McpServer, resources: McpResources): McpGroup {
   const { calls, callsOfAccount, callWaitMs, firstListMs } = LIMITS.mcp;
   const name = `mcp:${server.name}`;
+  const away = failed(`The server ${server.name} is away at the moment.`);
   const semaphore = createFairSemaphore(
     'mcp_calls',
     { permits: calls, bytes: Infinity },
@@ -68,6 +69,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
     { account_id, signal }: Calling,
   ): Promise<ToolResult> {
     using _permit = await semaphore.acquire({ account_id }, { waitMs: callWaitMs, signal });
+    if (connection.end()) return away;
     const { invalidItems, ...result } = await connection.callTool(tool, args, signal);
     supervised.noteAnswer(tool, invalidItems);
     return result;
@@ -95,7 +97,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
         `The arguments of ${wanted} do not fit: ${problem}. Their JSON Schema: ${schema}`,
       );
     const connection = supervised.connection();
-    if (!connection) return failed(`The server ${server.name} is away at the moment.`);
+    if (!connection) return away;
     return callTool(connection, { tool, args: args! }, calling);
   }
 

@@ -23,7 +23,7 @@ export type ThreadRequest =
 export interface Failure {
   /**
    * `lost` where it is unknown whether the server did something, `forgotten` where it did nothing because
-   * it has no such session any more. The connection then ends.
+   * it has no such session any more. The connection then ends with its last call in flight.
    */
   kind: 'timeout' | 'refused' | 'invalid' | 'lost' | 'forgotten';
   /** For operators. It quotes nothing from the server, which may be hostile. */
@@ -67,8 +67,11 @@ export type ThreadReport =
   | { id: number; reply: Reply }
   | { id: number; failure: Failure }
   | { event: 'changed' }
-  /** The connection has ended. A number of log messages was discarded. */
-  | { event: 'closed'; reason: string; discardedLogs: number };
+  /**
+   * The connection has ended. Requests without a reply fail with `kind`. A number of log messages
+   * was discarded.
+   */
+  | { event: 'closed'; kind: 'lost' | 'forgotten'; reason: string; discardedLogs: number };
 
 /** The server failed a request, or could not be reached. */
 export class McpFailure extends Error {

@@ -36,9 +36,9 @@ const NAMED = 10;
 /** A listing pauses for this many times as long as it took, so that it can't take a whole core. */
 const PAUSE_FACTOR = 10;
 
-/** Whether a server did not answer in time. */
-const isTimeout = (error: unknown): boolean =>
-  error instanceof McpFailure && error.kind === 'timeout';
+/** Whether a listing failed in a way that leaves the calls in flight to end as they will. */
+const leavesCalls = (error: unknown): boolean =>
+  error instanceof McpFailure && (error.kind === 'timeout' || error.kind === 'forgotten');
 
 /** The resources that all groups of a process share. */
 export interface McpResources {
@@ -179,8 +179,9 @@ export function supervise(
       const { lost, due } = watchFrom(connection);
       const began = performance.now();
       await list(connection).catch((error: unknown) => {
-        // A server that handles one request at a time may be busy with a call.
-        if (current !== connection || !isTimeout(error) || !isBusy()) throw error;
+        // A server that handles one request at a time may be busy with a call. The connection of
+        // a forgotten session ends with its last call.
+        if (current !== connection || !leavesCalls(error) || !isBusy()) throw error;
       });
       current = connection;
       if (health.state !== 'up')

@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import type {
   DescribedTools,
+  Failure,
   ThreadOpening,
   Reply,
   ThreadReport,
@@ -17,10 +18,13 @@ function serve({ server, version, port }: ThreadOpening): void {
   const report = (what: ThreadReport): void => port.postMessage(what);
   const client = createMcpClient(server, version, {
     onChanged: () => report({ event: 'changed' }),
-    onClosed: (reason, discardedLogs) => report({ event: 'closed', reason, discardedLogs }),
+    onClosed: (reason, discardedLogs) =>
+      report({ event: 'closed', kind: 'lost', reason, discardedLogs }),
   });
   const running = new Map<number, AbortController>();
   let listed: DescribedTools | undefined;
+  /** Set once the server has forgotten the session. */
+  let forgotten: Failure | undefined;
 
   async function perform(request: Numbered, signal: AbortSignal): Promise<Reply> {
     if (request.op === 'list') {
@@ -40,6 +44,7 @@ function serve({ server, version, port }: ThreadOpening): void {
 
   async function answer(request: Numbered): Promise<void> {
     const { id, op } = request;
+    if (forgotten && op === 'call') return report({ id, failure: forgotten });
     const cancelling = new AbortController();
     running.set(id, cancelling);
     try {
@@ -50,11 +55,12 @@ function serve({ server, version, port }: ThreadOpening): void {
           ? openingFailure(error, client.lastWords())
           : requestFailure(error, client.hasSession());
       report({ id, failure });
-      // The protocol demands a new session.
-      if (failure.kind === 'forgotten')
-        report({ event: 'closed', reason: failure.reason, discardedLogs: 0 });
+      if (failure.kind === 'forgotten') forgotten = failure;
     }
     running.delete(id);
+    // The protocol demands a new session. The calls in flight keep their own outcomes.
+    if (forgotten && running.size === 0)
+      report({ event: 'closed', kind: 'forgotten', reason: forgotten.reason, discardedLogs: 0 });
   }
 
   async function close(): Promise<void> {
