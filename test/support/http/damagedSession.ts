@@ -26,7 +26,7 @@ export const run = (
     ...(session_id !== undefined && { session_id }),
   });
 
-/** A session of that many turns: `session.started`, then two events for each. */
+/** A session of that many turns: `session.started`, then two events for each. The read models show it. */
 export async function converse(
   service: TestService,
   turns: number,
@@ -37,6 +37,8 @@ export async function converse(
   for (let turn = 1; turn <= turns; turn += 1)
     session = (await run(service, agentId, `question ${turn}`, session)).body.data
       .session_id as string;
+  // The read models gather events, but not while a read waits for them.
+  await service.get('/v1/sessions?limit=1');
   return { agent: agentId, session: session!, stream: `session-${session!}` };
 }
 
