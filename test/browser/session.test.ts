@@ -286,7 +286,7 @@ describeInBrowser('an erased session', () => {
     const { body } = await service.post(`/v1/sessions/${session}/fork`, { at_turn: 1 });
     const fork = body.data.session_id as string;
     await run('Of the fork', fork);
-    await service.send('DELETE', `/v1/sessions/${session}`);
+    await service.send('DELETE', `/v1/sessions/${session}`, '');
     const page = await browser!.open(`/sessions/${session}`, { service });
     await page.getByRole('heading', { name: 'This session was erased' }).waitFor();
     expect(await page.inspect('erased')).toEqual([]);
