@@ -12,7 +12,7 @@ export const REQUEST_LIMITS = {
      * Request bodies.
      * @beyond 429/503
      */
-    bodies: 0.05,
+    bodies: 0.04,
     /**
      * Prompts of runs in flight, unless MAX_PROMPT_BYTES is set.
      * @beyond [waits](#runs)
@@ -22,7 +22,7 @@ export const REQUEST_LIMITS = {
      * Inputs and instructions of waiting runs, likewise.
      * @beyond 429/503
      */
-    waitingRuns: 0.05,
+    waitingRuns: 0.03,
     /** Pages of streams, and compared rows. */
     sessionReads: 0.04,
     /**
@@ -36,12 +36,12 @@ export const REQUEST_LIMITS = {
      * Responses being sent.
      * @beyond [waits](#responses)
      */
-    answers: 0.08,
+    answers: 0.06,
     /**
      * Model responses until recorded.
      * @beyond 503
      */
-    modelAnswers: 0.08,
+    modelAnswers: 0.05,
     /**
      * MCP tools.
      * @beyond not loaded; logged

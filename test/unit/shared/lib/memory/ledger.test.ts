@@ -8,11 +8,11 @@ const code = (value: string) => expect.objectContaining({ code: value });
 const NEVER = new AbortController().signal;
 
 describe('the memory ledger', () => {
-  test('grants all purposes together 44 % of the heap', () => {
+  test('grants all purposes together 36 % of the heap', () => {
     const ledger = createMemoryLedger();
     const purposes = Object.keys(LIMITS.heap) as (keyof typeof LIMITS.heap)[];
     const total = purposes.reduce((sum, purpose) => sum + ledger.usage(purpose).limit, 0);
-    expect(total / getHeapStatistics().heap_size_limit).toBeCloseTo(0.44);
+    expect(total / getHeapStatistics().heap_size_limit).toBeCloseTo(0.36);
   });
 
   test('reports the use of each purpose, and counts refusals', async () => {
