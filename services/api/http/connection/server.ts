@@ -5,6 +5,7 @@ import { registerResource } from '../../../../shared/lib/concurrency/resources.t
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import type { Logger } from '../../../../shared/lib/logger.ts';
+import { KIB } from '../../../../shared/lib/units.ts';
 import type { Ids } from '../../../../shared/ports/clock.ts';
 import { createServer, GatheredRequest } from './nodeHttp.ts';
 import { answerInOrder } from './pipelining.ts';
@@ -23,6 +24,12 @@ const KEEP_ALIVE_MS = 65_000;
  * 50 µs, and a check closes all of them in one step of the event loop.
  */
 const CHECK_EVERY_MS = 200;
+
+/**
+ * Node reads 64 KiB of a body that waits for its turn, and goes on until this is exceeded: with its
+ * default, twice.
+ */
+const BUFFERED_BYTES = 16 * KIB;
 
 /** The least interval between closing idle connections, while the limit is reached. */
 const CLOSE_IDLE_EVERY_MS = 1_000;
@@ -172,6 +179,7 @@ export async function startServer(
   const server = createServer(
     {
       IncomingMessage: GatheredRequest,
+      highWaterMark: BUFFERED_BYTES,
       keepAliveTimeout: KEEP_ALIVE_MS,
       headersTimeout: LIMITS.http.headersMs,
       requestTimeout: LIMITS.http.requestMs,

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context, Middleware } from 'koa';
 import { createUnregisteredPool } from '../../../../shared/lib/concurrency/capacity.ts';
+import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { resolvesWithin } from '../../../../shared/lib/time/resolvesWithin.ts';
 import { lingeringClose } from '../connection/lingeringClose.ts';
@@ -45,7 +46,7 @@ function discard(request: IncomingMessage, account_id: string): boolean {
     request.once('end', release);
     request.socket.once('close', release);
   }
-  request.resume();
+  request.on('data', releaseBuffer).resume();
   return true;
 }
 

@@ -70,3 +70,12 @@ test('uploads that were aborted before their refusal take no room of others', as
   expect(isRead(next)).toBe(true);
   next.socket.destroy();
 });
+
+test('frees the pieces of a body that it discards', async () => {
+  const request = await refused({ 'content-length': '500000' });
+  const piece = Buffer.allocUnsafeSlow(65_536);
+  request.push(piece);
+  await setImmediate();
+  expect(piece.buffer.byteLength).toBe(0);
+  request.socket.destroy();
+});
