@@ -42,8 +42,8 @@ async function createTemporary(path: string): Promise<Temporary> {
     if (code === 'EEXIST') await rm(`${path}.tmp`);
     else if (code !== 'ENOENT') throw error;
   }
-  const made = await mkdir(folder, { recursive: true, mode: 0o700 });
-  const folders = made === undefined ? [folder] : foldersAbove(folder, made);
+  const firstCreated = await mkdir(folder, { recursive: true, mode: 0o700 });
+  const folders = firstCreated === undefined ? [folder] : foldersAbove(folder, firstCreated);
   return { handle: await create(), folders };
 }
 

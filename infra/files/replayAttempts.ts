@@ -46,9 +46,9 @@ export function openFileReplayAttempts(folder: string): ReplayAttempts {
     end: (turn) => onDisk(() => rm(fileOf(turn), { force: true })),
     keepOnly: (replayIds) =>
       onDisk(async () => {
-        const kept = new Set(replayIds);
+        const keptIds = new Set(replayIds);
         for (const file of await list())
-          if (!kept.has(file.split('.')[0]!)) await rm(join(folder, file), { force: true });
+          if (!keptIds.has(file.split('.')[0]!)) await rm(join(folder, file), { force: true });
       }),
   };
 }

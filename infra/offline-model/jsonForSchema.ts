@@ -38,9 +38,9 @@ const referred = (root: object, reference: string): unknown =>
 
 function takeText(making: Making, maxChars = Infinity): string {
   const { text, remainingTextChars } = making;
-  const taken = text.slice(0, Math.min(maxChars, remainingTextChars)).toWellFormed();
-  making.remainingTextChars -= taken.length;
-  return taken;
+  const part = text.slice(0, Math.min(maxChars, remainingTextChars)).toWellFormed();
+  making.remainingTextChars -= part.length;
+  return part;
 }
 
 /** Throws AnswerTooLong. */

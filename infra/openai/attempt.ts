@@ -120,9 +120,9 @@ export function sendAttempt(
     }
     function reply(result: AnswerOrError): void {
       stopWaiting();
-      const kept = held(result);
+      const heldBody = held(result);
       body?.cancel();
-      resolve({ status, headers, isStream, body: kept });
+      resolve({ status, headers, isStream, body: heldBody });
     }
     function abort(): void {
       controller?.abort(new Error('no more is read'));

@@ -23,11 +23,11 @@ function folderError(what: string, error: unknown, advice: string): TurnlogError
   if (isTurnlogError(error)) return error;
   const { code = '', message, path } = error as NodeJS.ErrnoException;
   const reason = REASONS[code];
-  const known =
+  const knownReason =
     reason && (path === undefined || what.endsWith(path) ? reason : `${reason} (${path})`);
   return new TurnlogError(
     'configuration_invalid',
-    `${what} can't be used: ${sqliteReason(error) ?? known ?? message}. ${advice}`,
+    `${what} can't be used: ${sqliteReason(error) ?? knownReason ?? message}. ${advice}`,
     { cause: error },
   );
 }

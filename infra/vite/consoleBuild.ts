@@ -30,11 +30,11 @@ type BuildProcess = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** Keeps the end of the text that a stream brings. */
 function keepEnd(stream: Readable): () => string {
-  let kept = '';
+  let tail = '';
   stream.setEncoding('utf8').on('data', (text: string) => {
-    kept = (kept + text).slice(-KEPT_CHARACTERS);
+    tail = (tail + text).slice(-KEPT_CHARACTERS);
   });
-  return () => stripVTControlCharacters(kept).trim();
+  return () => stripVTControlCharacters(tail).trim();
 }
 
 /** Kills a build and all that it has started. */

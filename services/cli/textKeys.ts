@@ -161,11 +161,11 @@ interface ReconcileOptions {
 
 /** Describes the effect of a reconciliation, or that of applying it. */
 function describeOutcome(apply: boolean, destroy: number, keep: number): string[] {
-  const kept = `${keep} keys are kept.`;
+  const keptSentence = `${keep} keys are kept.`;
   if (destroy + keep === 0) return ['No key of an erased stream is left.'];
-  if (apply) return [`${destroy} keys were destroyed again, and ${kept}`];
+  if (apply) return [`${destroy} keys were destroyed again, and ${keptSentence}`];
   return [
-    `${destroy} keys would be destroyed, and ${kept} Nothing was done.`,
+    `${destroy} keys would be destroyed, and ${keptSentence} Nothing was done.`,
     ...(destroy > 0 ? ['Destroy them: text-keys reconcile --apply'] : []),
   ];
 }

@@ -55,9 +55,9 @@ export function connectionLimit(
       `The limit of open files is ${openFiles}, and the service needs more than ${OWN_FILES.least}. Raise it (\`ulimit -n\`, or LimitNOFILE of systemd).`,
     );
   const withinHeap = Math.floor(heapBytes / LIMITS.http.connectionBytes);
-  const wanted = configured ?? Math.min(DEFAULT_CONNECTIONS, withinHeap);
+  const requested = configured ?? Math.min(DEFAULT_CONNECTIONS, withinHeap);
   const available = Math.min(withinFiles, withinHeap);
-  if (wanted <= available) return wanted;
+  if (requested <= available) return requested;
   const reason =
     withinFiles < withinHeap
       ? `the limit of open files is ${openFiles}`
@@ -68,7 +68,7 @@ export function connectionLimit(
       heap_bytes: heapBytes,
       max_connections: available,
     },
-    `MAX_CONNECTIONS is lowered from ${wanted} to ${available}, because ${reason}`,
+    `MAX_CONNECTIONS is lowered from ${requested} to ${available}, because ${reason}`,
   );
   return available;
 }

@@ -42,14 +42,14 @@ function estimateBits(key: string): number {
   let entropy = 0;
   for (const count of counts.values())
     entropy -= (count / key.length) * Math.log2(count / key.length);
-  const seen = new Set<string>();
+  const distinctParts = new Set<string>();
   let steps: number[] = [];
   for (let at = 1; at < key.length; at += 1) {
     const step = key.charCodeAt(at) - key.charCodeAt(at - 1);
-    if (!steps.includes(step)) seen.add(key.slice(Math.max(0, at - 2), at + 1));
+    if (!steps.includes(step)) distinctParts.add(key.slice(Math.max(0, at - 2), at + 1));
     steps = [step, ...steps.slice(0, 1)];
   }
-  return entropy * seen.size;
+  return entropy * distinctParts.size;
 }
 
 /**

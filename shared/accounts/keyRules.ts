@@ -139,10 +139,10 @@ export function requireIssuable(
       'key_limit',
       `The account has had ${issued} keys; only an operator can issue more.`,
     );
-  const kept = keys.filter(
+  const activeKeys = keys.filter(
     (other) => isActiveKey(other, by.now) && !(old?.isRevoked && other.key_id === old.key_id),
   );
-  if (kept.length >= active)
+  if (activeKeys.length >= active)
     throw new Rejection(
       'key_limit',
       `The account has ${active} keys, and may have no more: revoke one.`,

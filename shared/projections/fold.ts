@@ -43,12 +43,12 @@ export interface RowPlace {
  * Second step: lists the rows that the batch touches, each once, so that the adapter can load them.
  */
 export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
-  const seen = byTable(() => new Set<string>());
+  const listedIds = byTable(() => new Set<string>());
   const places: RowPlace[] = [];
   function add(table: TableName, key: RowKey): void {
     const id = rowId(key);
-    if (seen[table].has(id)) return;
-    seen[table].add(id);
+    if (listedIds[table].has(id)) return;
+    listedIds[table].add(id);
     places.push({ table, key, id });
   }
   let counted: PlannedEvent['counts'] = [];

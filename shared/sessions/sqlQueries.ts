@@ -380,8 +380,8 @@ export function createSessionQueries(database: SqlDatabase): SessionQueries {
     },
     listSessionRevisions: revisions,
     async findTranscript(accountId, sessionId, bounds) {
-      const found = await transcript([sessionId, accountId], [sessionId], bounds);
-      return found && { session: found.row, turns: found.page };
+      const rowAndTurns = await transcript([sessionId, accountId], [sessionId], bounds);
+      return rowAndTurns && { session: rowAndTurns.row, turns: rowAndTurns.page };
     },
     listReplaysOf: (sessionId, bounds) => replaysOf([sessionId], bounds),
     listForksOf: (sessionId, bounds) => forksOf([sessionId], bounds),

@@ -137,8 +137,8 @@ export async function readUsage(
   const columns = USAGE_COLUMNS.filter((column) => by.includes(column));
   const byDay = columns[0] === 'day';
   const groups = firstGroups(limit + 1, after);
-  const wanted = USAGE_COLUMNS.filter((column) => where[column] !== undefined);
-  const sliceOf = { to, by: [...new Set([...columns, ...wanted, 'model' as const])] };
+  const filteredColumns = USAGE_COLUMNS.filter((column) => where[column] !== undefined);
+  const sliceOf = { to, by: [...new Set([...columns, ...filteredColumns, 'model' as const])] };
   const first = byDay && after && after[0]! > from ? after[0]! : from;
   let position: UsageKey | undefined = keyBeforeDay(first);
   while (position) {
@@ -150,7 +150,7 @@ export async function readUsage(
       limit: LIMITS.usage.sliceRows,
     });
     for (const sum of sums)
-      if (wanted.every((column) => sum[column] === where[column]))
+      if (filteredColumns.every((column) => sum[column] === where[column]))
         groups.add(
           columns.map((column) => sum[column]!),
           sum as UsageSum & { model: string },

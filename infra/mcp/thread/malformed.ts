@@ -104,9 +104,9 @@ export function createMessageRepair() {
     },
     /** The malformed tools since the last call. */
     takeMalformed(): readonly MalformedTool[] {
-      const taken = malformed;
+      const malformedSoFar = malformed;
       malformed = [];
-      return taken;
+      return malformedSoFar;
     },
   };
 }

@@ -85,9 +85,9 @@ export const MOST_CALLS = LIMITS.run.toolCalls + 1;
 function toolCalls(message: Message): AnsweredToolCall[] {
   const ids = new Set<string>();
   return (message.tool_calls ?? []).slice(0, MOST_CALLS).map((call, index) => {
-    const given = toStorableText(call.id || `call_${index + 1}`);
-    let id = given;
-    for (let number = index + 1; ids.has(id); number += 1) id = `${given}_${number}`;
+    const storableId = toStorableText(call.id || `call_${index + 1}`);
+    let id = storableId;
+    for (let number = index + 1; ids.has(id); number += 1) id = `${storableId}_${number}`;
     ids.add(id);
     const extra = extraFieldsOf(call);
     return {

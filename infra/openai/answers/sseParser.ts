@@ -67,11 +67,11 @@ export function createSseParser(lineBytes: number, memory: AnswerMemory): SsePar
 
   /** Takes the data of an event that has ended. */
   function takeData(): string | undefined {
-    const taken = hasEarlier ? earlier.text().slice(0, -1) : data;
+    const eventData = hasEarlier ? earlier.text().slice(0, -1) : data;
     if (hasEarlier) earlier.release();
     hasEarlier = false;
     data = undefined;
-    return taken;
+    return eventData;
   }
 
   /** Buffers a part of a line. */

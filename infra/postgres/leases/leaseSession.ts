@@ -138,11 +138,11 @@ export function tryLeaseSession(
   request: LeaseRequest,
   retries = 0,
 ): Promise<LeaseSession | undefined> {
-  let left = retries;
+  let retriesLeft = retries;
   return withDatabaseErrors(() =>
     tryAcquireLease(request, async () => {
-      if (left <= 0) return false;
-      left -= 1;
+      if (retriesLeft <= 0) return false;
+      retriesLeft -= 1;
       await sleep(LOCK_POLL_MS);
       return true;
     }),

@@ -80,10 +80,10 @@ export async function selectSessionsToScan(
 ): Promise<string[] | undefined> {
   if (!isFiltered(filter)) return undefined;
   const pause = pausesOf(accountId);
-  const found = (await findFewEntries(current, accountId, filter))?.toSorted();
-  if (!found) return undefined;
+  const matches = (await findFewEntries(current, accountId, filter))?.toSorted();
+  if (!matches) return undefined;
   await pause();
-  const ordered = order === 'oldest' ? found : found.toReversed();
+  const ordered = order === 'oldest' ? matches : matches.toReversed();
   const isBeyond = (id: string): boolean =>
     after === undefined || (order === 'oldest' ? id > after : id < after);
   const entries = ordered.filter(isBeyond);

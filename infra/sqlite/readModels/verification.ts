@@ -96,10 +96,10 @@ function indexMisfits(
   const rowids = [...keys.keys()].toSorted((a, b) => (a < b ? -1 : 1));
   const [first, last] = [rowids[0], rowids.at(-1)];
   for (const [word, expected] of turnsOf) {
-    const found = find
+    const indexedRowids = find
       .all(`"${word.replaceAll('"', '""')}"`, first!, last!)
       .map(({ rowid }) => rowid as bigint);
-    for (const rowid of expected.symmetricDifference(new Set(found))) {
+    for (const rowid of expected.symmetricDifference(new Set(indexedRowids))) {
       const key = keys.get(rowid);
       if (key !== undefined) misfits.set(key, misfit('words', key));
     }

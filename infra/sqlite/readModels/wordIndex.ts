@@ -181,14 +181,14 @@ export function createWordIndex(database: DatabaseSync) {
     /** Inside a transaction. */
     index(turns: readonly TurnWords[], outOfOrder = false): void {
       const { index, advance } = statements();
-      const given = turns.map(({ session_id, turn, tokens, revision }) => [
+      const rows = turns.map(({ session_id, turn, tokens, revision }) => [
         session_id,
         turn,
         tokens.join(' '),
         revision,
         bucketOf(session_id),
       ]);
-      index.run(JSON.stringify(given));
+      index.run(JSON.stringify(rows));
       const last = turns.at(-1)?.end_position;
       if (last && !outOfOrder) advance.run(last);
     },

@@ -30,11 +30,11 @@ function parseToday(text: string): number {
 }
 
 async function showTime({ operator, output }: CliContext): Promise<void> {
-  const kept = await readKeptTime(operator);
+  const keptTime = await readKeptTime(operator);
   const now = operator.clock.now();
-  const proven_time = kept ? isoTime(kept.time) : null;
+  const proven_time = keptTime ? isoTime(keptTime.time) : null;
   output.show(
-    { proven_time, clock: isoTime(now), late_ms: kept ? now - kept.time : null },
+    { proven_time, clock: isoTime(now), late_ms: keptTime ? now - keptTime.time : null },
     `proven time, as last recorded: ${proven_time ?? '-'}`,
     `clock of this machine: ${isoTime(now)}`,
   );

@@ -89,16 +89,17 @@ async function readKeys(
     origin,
   }: { vkey: string | undefined; hasFile: boolean; origin: string | undefined },
 ): Promise<{ own: KnownKeys; ofFile: readonly NoteKey[] }> {
-  const given = vkey === undefined ? undefined : [parseVkey(vkey)];
-  if (given && !hasFile) return { own: { keys: given, declared: undefined }, ofFile: given };
+  const statedKeys = vkey === undefined ? undefined : [parseVkey(vkey)];
+  if (statedKeys && !hasFile)
+    return { own: { keys: statedKeys, declared: undefined }, ofFile: statedKeys };
   try {
     const { vkeys, declared } = await readVkeys(operator, origin);
     const keys = vkeys.map(parseVkey);
-    return { own: { keys, declared }, ofFile: given ?? keys };
+    return { own: { keys, declared }, ofFile: statedKeys ?? keys };
   } catch (error) {
     // An auditor may have a copy of the log without the key that signs it.
-    if (!given || !isTurnlogError(error, 'configuration_invalid')) throw error;
-    return { own: { keys: given, declared: undefined }, ofFile: given };
+    if (!statedKeys || !isTurnlogError(error, 'configuration_invalid')) throw error;
+    return { own: { keys: statedKeys, declared: undefined }, ofFile: statedKeys };
   }
 }
 
@@ -156,10 +157,11 @@ export async function openComparedTree(
     missing !== undefined && !hasFile
       ? NO_KEYS
       : await readKeys(context, { vkey, hasFile, origin });
-  const given = text === undefined ? undefined : openCheckpointFile(text, file!, ofFile).checkpoint;
+  const statedCheckpoint =
+    text === undefined ? undefined : openCheckpointFile(text, file!, ofFile).checkpoint;
   const earlier = continued && openCheckpoint(continued.signed, own.keys).checkpoint;
   const newestKnown = newest === undefined ? undefined : newestHead(newest, own);
-  const heads = [given, earlier, newestKnown].filter((head) => typeof head === 'object');
+  const heads = [statedCheckpoint, earlier, newestKnown].filter((head) => typeof head === 'object');
   // No signature tells an event behind the last leaf from one that was changed.
   const isEmpty = size === 0 && heads.every((head) => head.size === 0);
   const from = after === undefined || isEmpty ? 0 : await leafAfter(context, reader, after, size);
@@ -176,7 +178,7 @@ export async function openComparedTree(
         }
       : undefined;
   const checker = await operator.compareTree({ size, heads, from }, origin);
-  return { reader, size, last, signed: newest, checker, given, fault, missing };
+  return { reader, size, last, signed: newest, checker, given: statedCheckpoint, fault, missing };
 }
 
 /** The first difference between the log and its tree, in a sentence, with the event that it names. */

@@ -21,12 +21,12 @@ function describeBackup(
   { at, log, leaves, notIncluded }: WrittenBackup,
   misfit: string | undefined,
 ): string[] {
-  const kept =
+  const contents =
     log === null
       ? 'The files of this process'
       : `${log.events} events, ${leaves} leaves of the transparency log`;
   return [
-    `${folder} is a backup of ${at}: ${kept}.`,
+    `${folder} is a backup of ${at}: ${contents}.`,
     `Its keys are in ${keysFolder}. Keep them apart from it: both together open every text.`,
     ...notIncluded,
     ...(misfit === undefined
@@ -80,8 +80,8 @@ async function backUp(context: CliContext, folder: string, options: FolderOption
     locateBackup(folder, options, locateStorage(parseConfig(env))),
   );
   const named = { folder: folders.folder, keys_folder: folders.keysFolder };
-  const made = await withFolderErrors(folders.folder, () => makeBackup(context, folders));
-  if (!made) {
+  const madeBackup = await withFolderErrors(folders.folder, () => makeBackup(context, folders));
+  if (!madeBackup) {
     progress.end('Interrupted.');
     output.show(
       { complete: false, ...named },
@@ -89,7 +89,7 @@ async function backUp(context: CliContext, folder: string, options: FolderOption
     );
     return exitWith(EXIT.interrupted);
   }
-  const { written, misfit, id } = made;
+  const { written, misfit, id } = madeBackup;
   const { notIncluded: not_included, ...described } = written;
   output.show(
     { complete: true, ...named, id, ...described, misfit: misfit ?? null, not_included },

@@ -65,9 +65,9 @@ export async function repairBundleIndex(
     beginnings = new Map();
   }
 
-  const wanted = (bundles - 1) * TILE_WIDTH;
+  const bundledLeaves = (bundles - 1) * TILE_WIDTH;
   const following = { log, after, batchSize: BATCH_SIZE, signal };
-  await readLogUntil(() => leaves === wanted, addLeaf, following);
+  await readLogUntil(() => leaves === bundledLeaves, addLeaf, following);
   await store.putBundles(beginnings);
 }
 

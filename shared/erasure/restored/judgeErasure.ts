@@ -113,8 +113,8 @@ export async function judgeErasure(
     (await context.findProofFault({ position, hash: decodeEvent(erasure).metadata.hash })) ??
     (await findHold(context, account_id));
   if (reason === undefined) return { ...judged, destroy, keep };
-  const kept = [...own.live].map((key_id) => ({ key_id, reason }));
-  return kept.length + keep.length === 0
+  const liveKeys = [...own.live].map((key_id) => ({ key_id, reason }));
+  return liveKeys.length + keep.length === 0
     ? undefined
-    : { ...judged, destroy: [], keep: [...kept, ...keep] };
+    : { ...judged, destroy: [], keep: [...liveKeys, ...keep] };
 }

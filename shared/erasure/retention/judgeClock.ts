@@ -84,19 +84,19 @@ export function createClockJudge(clocks: Clocks): ClockJudge {
 
   /** Advances the proven time. `others` is a time that has passed by independent clocks. */
   async function advance(at: number, others = -Infinity): Promise<ProvenTime | undefined> {
-    const kept = await clocks.kept();
+    const keptTime = await clocks.kept();
     const passed = proven && proven.time + Math.max(0, at - proven.at);
     const isComparable =
       proven !== undefined &&
-      proven.isKept === (kept !== undefined) &&
-      proven.confirmations === (kept?.confirmations ?? 0);
+      proven.isKept === (keptTime !== undefined) &&
+      proven.confirmations === (keptTime?.confirmations ?? 0);
     const own = isComparable ? passed! : -Infinity;
-    const earliest = kept ? Math.max(kept.time, own) : (passed ?? believedAtFirst(at));
+    const earliest = keptTime ? Math.max(keptTime.time, own) : (passed ?? believedAtFirst(at));
     const time = Math.max(earliest, others);
     if (!isTime(time)) return undefined;
-    const confirmations = kept?.confirmations ?? 0;
-    proven = { time, at, confirmations, isKept: kept !== undefined };
-    return { time, confirmations, kept: kept?.time };
+    const confirmations = keptTime?.confirmations ?? 0;
+    proven = { time, at, confirmations, isKept: keptTime !== undefined };
+    return { time, confirmations, kept: keptTime?.time };
   }
 
   /** The time by the log as it was before this process: the newest event can't be in the future. */

@@ -39,25 +39,25 @@ interface ErasureLookup {
  * `note` reports its erasure.
  */
 export function createErasureLookup(log: Read): ErasureLookup {
-  const known = new LRUCache<string, boolean>(entriesUpTo(REMEMBERED_STREAMS));
+  const erasureByStream = new LRUCache<string, boolean>(entriesUpTo(REMEMBERED_STREAMS));
   let rechecks = 0;
 
   function note(stream: string, erased: boolean): void {
-    if (known.get(stream) !== true) known.set(stream, erased);
+    if (erasureByStream.get(stream) !== true) erasureByStream.set(stream, erased);
   }
   async function read(stream: string): Promise<boolean> {
     const rechecksBefore = rechecks;
     const erased = await endsWithErasure(log, stream);
     if (erased || rechecks === rechecksBefore) note(stream, erased);
-    return known.get(stream) ?? erased;
+    return erasureByStream.get(stream) ?? erased;
   }
   return {
     note,
     recheckAll() {
       rechecks += 1;
-      for (const [stream, erased] of known) if (!erased) known.delete(stream);
+      for (const [stream, erased] of erasureByStream) if (!erased) erasureByStream.delete(stream);
     },
-    isErased: (stream) => known.get(stream) ?? read(stream),
-    isErasedNow: async (stream) => known.get(stream) === true || read(stream),
+    isErased: (stream) => erasureByStream.get(stream) ?? read(stream),
+    isErasedNow: async (stream) => erasureByStream.get(stream) === true || read(stream),
   };
 }

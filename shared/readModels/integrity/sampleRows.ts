@@ -332,8 +332,8 @@ export function createRowSampler({
       if (!isSampled(table)) continue;
       const [id, ...rest] = key.split('/');
       const isOfTurn = table === 'turns' || table === 'turn_words';
-      const found = [id!, ...(isOfTurn ? rest.map(Number) : rest)];
-      await examineKey(table, found);
+      const rowKey = [id!, ...(isOfTurn ? rest.map(Number) : rest)];
+      await examineKey(table, rowKey);
     }
   }
 

@@ -96,8 +96,8 @@ export async function completeWithFallbacks(
   const { account_id } = actor;
   const caller = { account_id, hold: held.hold, ...listeners };
   const call = async (fallback: FallbackModel | undefined): Promise<Completion> => {
-    const wanted = fallback ? fallbackRequest(fallback, request) : request;
-    const corrected = await correctInSlices(wanted, account_id);
+    const modelRequest = fallback ? fallbackRequest(fallback, request) : request;
+    const corrected = await correctInSlices(modelRequest, account_id);
     const answer = await models.complete(
       fallback?.model ?? agent.model,
       corrected.request,

@@ -67,12 +67,12 @@ async function olderTurns(
     (await countTurns(budget, request, history)) <= available * COMPACTION_THRESHOLD
   )
     return [];
-  const kept = {
+  const keptBudget = {
     tokens: available * KEPT_SHARE,
     bytes: bytes * KEPT_SHARE,
     messages: messages * KEPT_SHARE,
   };
-  const newestTurns = await newestTurnsThatFit(budget, kept, request, history);
+  const newestTurns = await newestTurnsThatFit(budget, keptBudget, request, history);
   return history.slice(0, history.length - newestTurns.length);
 }
 

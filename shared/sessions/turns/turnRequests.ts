@@ -77,7 +77,7 @@ export async function readRequests(
   const { turns, recorded, bytes, summaryOf } = history;
   const sessionStart = beginning.event.data as SessionStartedData;
   const { agent_revision } = recorded.started;
-  const made = rebuildRequests(recorded, {
+  const rebuilt = rebuildRequests(recorded, {
     instruction:
       recorded.calls.length === 0 ? '' : await instructionOf(source, sessionStart, agent_revision),
     turns,
@@ -88,7 +88,7 @@ export async function readRequests(
     const used = turns.filter((earlier) => earlier.turn >= oldestTurnOf(recorded));
     if (recorded.calls.length + recorded.compactions.length > 0)
       await parseToolCalls([...used, recorded.turn], recorded, account_id);
-    return compareRequests(made, { ...page, account_id }, breathe);
+    return compareRequests(rebuilt, { ...page, account_id }, breathe);
   }
   const result = await compare().catch(async (error: unknown) => {
     if (!(error instanceof SyntaxError)) throw error;

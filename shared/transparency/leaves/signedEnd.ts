@@ -104,7 +104,7 @@ export function createEndFinder(
   log: ComparedLog,
   leads: LeadsToHead,
 ): (head: SignedTree) => Promise<SignedEnd> {
-  let known: (Pick<SignedTree, 'treeId' | 'size'> & Pick<SignedEnd, 'last'>) | undefined;
+  let lastEnd: (Pick<SignedTree, 'treeId' | 'size'> & Pick<SignedEnd, 'last'>) | undefined;
   const isSigned = (head: SignedTree, index: number, hash: string): Promise<boolean> =>
     leads(head.reader, head, { index, hash });
 
@@ -119,22 +119,22 @@ export function createEndFinder(
 
   /** The event before the last bundle; of an earlier one where that event was changed or is gone. */
   async function startBefore(head: SignedTree, last: number): Promise<Start> {
-    let found: StoredEvent | undefined;
+    let event: StoredEvent | undefined;
     for (let bundle = last; bundle > last - MAX_EVENTS / TILE_WIDTH; bundle -= 1) {
       if (bundle === 0) return { from: 0, after: undefined };
       const start = await startOf(head, bundle);
-      found = await log.eventAt(start.position);
-      if (found && found.id !== start.event_id) throw otherEnd(start, found);
-      if (found && recordedHash(found) === start.event_hash)
+      event = await log.eventAt(start.position);
+      if (event && event.id !== start.event_id) throw otherEnd(start, event);
+      if (event && recordedHash(event) === start.event_hash)
         return { from: bundle * TILE_WIDTH, after: start.position };
     }
-    throw otherEnd(await startOf(head, last), found);
+    throw otherEnd(await startOf(head, last), event);
   }
 
   /** The end that was found before, or the start of the last bundle. */
   async function startFor(head: SignedTree): Promise<Start> {
     const bundle = Math.floor((head.size - 1) / TILE_WIDTH);
-    const before = known?.treeId === head.treeId ? known : undefined;
+    const before = lastEnd?.treeId === head.treeId ? lastEnd : undefined;
     return before?.last && before.size > bundle * TILE_WIDTH
       ? { from: before.size, after: before.last.position }
       : startBefore(head, bundle);
@@ -229,11 +229,11 @@ export function createEndFinder(
         `The transparency log has ${stored.size} leaves, and ${head.size} were signed.`,
       );
     const { treeId, size } = head;
-    if (known?.treeId === treeId && known.size === size) return { last: known.last, stored };
+    if (lastEnd?.treeId === treeId && lastEnd.size === size) return { last: lastEnd.last, stored };
     const named =
       head.size > 0 && stored.size === head.size ? await requireNamed(head, stored) : undefined;
     const last = head.size === 0 ? undefined : await findLast(head, named);
-    known = { treeId, size, last };
+    lastEnd = { treeId, size, last };
     return { last, stored };
   };
 }

@@ -21,17 +21,17 @@ interface TileRows {
  * no more than that of one.
  */
 function createRoots(tiles: Tiles, size: number): Roots {
-  const kept = new Map<number, TileRows[]>();
+  const rowsByLevel = new Map<number, TileRows[]>();
 
   async function rowsOf(level: number, index: number): Promise<TileRows['rows']> {
-    const [last, other] = kept.get(level) ?? [];
+    const [last, other] = rowsByLevel.get(level) ?? [];
     if (last?.index === index) return last.rows;
-    const found =
+    const tileRows =
       other?.index === index
         ? other
         : { index, rows: [await readHashes(tiles, { level, index, size })] };
-    kept.set(level, last ? [found, last] : [found]);
-    return found.rows;
+    rowsByLevel.set(level, last ? [tileRows, last] : [tileRows]);
+    return tileRows.rows;
   }
 
   return async (lo, height) => {

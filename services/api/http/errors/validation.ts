@@ -84,20 +84,20 @@ function errorsOfMeantBranch(
  * branches.
  */
 function selectUnionErrors(errors: readonly ErrorObject[]): ErrorObject[] {
-  const kept = new Set(errors.slice(0, MAX_ERRORS));
-  for (const union of kept) {
+  const selected = new Set(errors.slice(0, MAX_ERRORS));
+  for (const union of selected) {
     const branches = union.keyword === 'anyOf' ? (union.schema as Branch[]) : [];
     if (branches.some(({ type }) => type === 'null'))
-      for (const error of nullErrors([...kept], union)) kept.delete(error);
+      for (const error of nullErrors([...selected], union)) selected.delete(error);
     if (branches.length === 0 || !branches.every(({ title }) => title !== undefined)) continue;
-    const branchErrors = [...groupByBranch([...kept], union).values()];
+    const branchErrors = [...groupByBranch([...selected], union).values()];
     const chosen = errorsOfMeantBranch(branchErrors, union) ?? [union];
     for (const error of [...branchErrors.flat(), union])
-      if (!chosen.includes(error)) kept.delete(error);
+      if (!chosen.includes(error)) selected.delete(error);
     const titles = branches.map(({ title }) => title).join(', ');
     union.message = `must be one of ${titles}, as the OpenAPI document describes them`;
   }
-  return [...kept];
+  return [...selected];
 }
 
 type InputPart = 'body' | 'query';

@@ -68,11 +68,13 @@ export interface StoredFields {
 /** The form of an agent as it is stored. */
 export function draftOf({ config, component }: StoredFields): AgentDraft {
   const { response_format, ...plain } = { ...config, component };
-  const given = Object.entries(plain).filter(([, value]) => value !== undefined && value !== false);
+  const presentFields = Object.entries(plain).filter(
+    ([, value]) => value !== undefined && value !== false,
+  );
   const schema = response_format?.json_schema;
   return {
     ...EMPTY_DRAFT,
-    ...Object.fromEntries(given.map(([name, value]) => [name, String(value)])),
+    ...Object.fromEntries(presentFields.map(([name, value]) => [name, String(value)])),
     response_format: response_format?.type ?? '',
     ...(schema && {
       'response_format/json_schema': toText(schema.schema)!,

@@ -2,7 +2,7 @@
 export type ReplayForm = Readonly<Record<string, string>>;
 
 /** The members whose value is not empty. */
-const given = <Members extends object>(members: Members): Members =>
+const withoutEmpty = <Members extends object>(members: Members): Members =>
   Object.fromEntries(
     Object.entries(members).filter(([, value]) => value !== '' && value !== undefined),
   ) as Members;
@@ -12,7 +12,7 @@ const numberOf = (text: string | undefined): number | undefined =>
 
 /** The filter of the sessions; empty for all of them. */
 export const filterOf = ({ filter_agent, q, label }: ReplayForm) =>
-  given({
+  withoutEmpty({
     agent_id: filter_agent,
     q: q?.trim(),
     label: label?.trim() ? [label.trim()] : undefined,
@@ -22,11 +22,11 @@ export const filterOf = ({ filter_agent, q, label }: ReplayForm) =>
 export function toReplayBody(form: ReplayForm): Record<string, unknown> | undefined {
   const sessions = form['sessions']?.split(/[\s,]+/).filter((id) => id !== '') ?? [];
   const filter = filterOf(form);
-  const turns = given({ from: numberOf(form['from']), up_to: numberOf(form['up_to']) });
+  const turns = withoutEmpty({ from: numberOf(form['from']), up_to: numberOf(form['up_to']) });
   const budget = numberOf(form['budget']);
   const { agent_id, model, instruction, tools = 'recorded', missing_tools = 'stop', checks } = form;
   try {
-    return given({
+    return withoutEmpty({
       sessions: sessions.length > 0 ? [...new Set(sessions)] : undefined,
       filter: Object.keys(filter).length > 0 ? filter : undefined,
       agent_id,

@@ -58,16 +58,16 @@ export function useSessionPages({ filters, range, isLive, isAtStart }: Options) 
   const client = useQueryClient();
   const [generation, setGeneration] = useState(0);
   const [index, setIndex] = useState(EMPTY_INDEX);
-  const wanted = pagesWithin(index, range.start, range.end + PAGE_ROWS / 2);
+  const visiblePages = pagesWithin(index, range.start, range.end + PAGE_ROWS / 2);
   const results = useQueries({
-    queries: wanted.map(({ after }) => ({
+    queries: visiblePages.map(({ after }) => ({
       ...pageQuery(client, { filters, generation, ...(after !== undefined && { after }) }),
       refetchInterval: isLive ? ROWS_REFRESH_MS : (false as const),
       staleTime: isLive ? ROWS_REFRESH_MS : Infinity,
       gcTime: KEPT_MS,
     })),
   });
-  const loaded = wanted.map((page, at): [IndexedPage, SessionPage | undefined] => [
+  const loaded = visiblePages.map((page, at): [IndexedPage, SessionPage | undefined] => [
     page,
     results[at]!.data,
   ]);
@@ -80,7 +80,7 @@ export function useSessionPages({ filters, range, isLive, isAtStart }: Options) 
   }, [latest[0], latest[1]]);
 
   const [newest, setNewest] = useState<ListedSession>();
-  const first = wanted[0]!.start === 0 ? results[0]!.data?.rows[0] : undefined;
+  const first = visiblePages[0]!.start === 0 ? results[0]!.data?.rows[0] : undefined;
   if (first && first.session_id !== newest?.session_id) setNewest(first);
   const { data: fresh } = useQuery({
     queryKey: ['sessions', 'new', filters, newest?.session_id],

@@ -26,8 +26,8 @@ function delayBetween(before: MetricSamples, now: MetricSamples): number | undef
     ([bound, value]) => [bound, growth(earlier.get(bound), value)] as const,
   );
   const total = grown.at(-1)?.[1] ?? 0;
-  const found = grown.find(([, value]) => value >= total * QUANTILE);
-  return total > 0 && found ? found[0] * 1_000 : undefined;
+  const bucket = grown.find(([, value]) => value >= total * QUANTILE);
+  return total > 0 && bucket ? bucket[0] * 1_000 : undefined;
 }
 
 /**

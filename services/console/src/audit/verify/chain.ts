@@ -54,8 +54,8 @@ function plainText(data: unknown): string | undefined {
   const labels: unknown[] = Array.isArray(data['labels']) ? data['labels'] : [];
   const isPlain = (label: unknown): boolean =>
     isObject(label) && LABEL_TEXTS.some((name) => typeof label[name] === 'string');
-  const found = TEXTS.find((name) => typeof data[name] === 'string');
-  return found ?? (labels.some(isPlain) ? 'labels' : undefined);
+  const plainField = TEXTS.find((name) => typeof data[name] === 'string');
+  return plainField ?? (labels.some(isPlain) ? 'labels' : undefined);
 }
 
 async function commitmentOf({ salt, text }: Members): Promise<string> {
