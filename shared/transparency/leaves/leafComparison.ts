@@ -149,7 +149,7 @@ async function chainFlaw(
 export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafComparison {
   const leads = createSignedLeaves();
   const findEnd = createEndFinder(log, leads);
-  const comparedStreams = new LRUCache<string, Known>(entriesUpTo(MAX_STREAMS));
+  const ranges = new LRUCache<string, Known>(entriesUpTo(MAX_STREAMS));
   let signed: (SignedEnd & { head: SignedHead }) | undefined;
   /** Reads the tree of `signed`. */
   let cached: TreeFiles = cachedTree(tree);
@@ -166,7 +166,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     if (before && head && before.treeId === head.treeId && before.size > head.size) return;
     if (head && head.origin !== before?.origin) cached = cachedTree(head.reader);
     // A log that was declared restored has no tree at first, and then another one.
-    if (before && before.logId !== head?.logId) comparedStreams.clear();
+    if (before && before.logId !== head?.logId) ranges.clear();
     signed = next;
     endAt = performance.now();
   }
@@ -290,18 +290,13 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     return compared ? { compared } : {};
   }
 
-  const newestKnown = (stream: string): number => comparedStreams.peek(stream)?.revision ?? -1;
+  const newestKnown = (stream: string): number => ranges.peek(stream)?.revision ?? -1;
 
   /** Remembers that all events from a revision up to this one are as they were recorded. */
   function remember(event: StoredEvent, from: number): void {
     const { stream, revision } = event;
     if (newestKnown(stream) < revision)
-      comparedStreams.set(stream, {
-        revision,
-        hash: recordedHash(event),
-        from,
-        ownFrom: revision + 1,
-      });
+      ranges.set(stream, { revision, hash: recordedHash(event), from, ownFrom: revision + 1 });
   }
 
   /** Compares events of a stream, all but those that are known at `at`, -1 for none. */
@@ -312,32 +307,29 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
   ): Promise<StreamFlaw | undefined> {
     const first = events[0]!.revision;
     const { stream } = events[0]!;
-    const comparedRange = at < 0 ? undefined : comparedStreams.get(stream);
+    const range = at < 0 ? undefined : ranges.get(stream);
     const later = events.slice(at + 1);
-    const earlier = comparedRange
-      ? events.filter(({ revision }) => revision < comparedRange.from)
-      : [];
+    const earlier = range ? events.filter(({ revision }) => revision < range.from) : [];
     const before = await compare(earlier, pause);
     if (before.flaw) return before.flaw;
     const { flaw, compared } = await compare(later, pause);
     if (flaw) return flaw;
     // Only as far as the tree covers them.
-    if (comparedRange && before.compared === earlier.at(-1))
-      comparedRange.from = Math.min(comparedRange.from, first);
-    if (compared) remember(compared, comparedRange?.from ?? first);
+    if (range && before.compared === earlier.at(-1)) range.from = Math.min(range.from, first);
+    if (compared) remember(compared, range?.from ?? first);
     return undefined;
   }
 
   /** The event at the known revision of the stream. */
   const knownIn = (events: readonly StoredEvent[]): StoredEvent | undefined =>
-    events.find(({ stream, revision }) => revision === comparedStreams.get(stream)?.revision);
+    events.find(({ stream, revision }) => revision === ranges.get(stream)?.revision);
 
   /** The index of the known event, -1 without one; undefined when another event stands there. */
   function indexOfKnown(events: readonly StoredEvent[]): number | undefined {
-    const knownEvent = knownIn(events);
-    if (!knownEvent) return -1;
-    return recordedHash(knownEvent) === comparedStreams.get(knownEvent.stream)?.hash
-      ? events.indexOf(knownEvent)
+    const event = knownIn(events);
+    if (!event) return -1;
+    return recordedHash(event) === ranges.get(event.stream)?.hash
+      ? events.indexOf(event)
       : undefined;
   }
 
@@ -346,15 +338,15 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
       const last = events.at(-1);
       if (!last) return;
       const first = revision - events.length + 1;
-      const before = comparedStreams.get(stream);
+      const before = ranges.get(stream);
       const continued = before?.revision === first - 1 ? before : { from: first, ownFrom: first };
       const { from, ownFrom } = continued;
-      comparedStreams.set(stream, { revision, hash: recordedHash(last), from, ownFrom });
+      ranges.set(stream, { revision, hash: recordedHash(last), from, ownFrom });
     },
     areOwn(events) {
       const [first, last] = [events[0], events.at(-1)];
       if (!first || !last) return true;
-      const own = comparedStreams.get(first.stream);
+      const own = ranges.get(first.stream);
       return (
         own !== undefined &&
         first.revision >= own.ownFrom &&
