@@ -68,13 +68,11 @@ export interface StoredFields {
 /** The form of an agent as it is stored. */
 export function draftOf({ config, component }: StoredFields): AgentDraft {
   const { response_format, ...plain } = { ...config, component };
-  const presentFields = Object.entries(plain).filter(
-    ([, value]) => value !== undefined && value !== false,
-  );
+  const pairs = Object.entries(plain).filter(([, value]) => value !== undefined && value !== false);
   const schema = response_format?.json_schema;
   return {
     ...EMPTY_DRAFT,
-    ...Object.fromEntries(presentFields.map(([name, value]) => [name, String(value)])),
+    ...Object.fromEntries(pairs.map(([name, value]) => [name, String(value)])),
     response_format: response_format?.type ?? '',
     ...(schema && {
       'response_format/json_schema': toText(schema.schema)!,
