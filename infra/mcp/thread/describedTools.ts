@@ -89,14 +89,14 @@ export async function describeTools(
   const tools: DescribedTool[] = [];
   const refused: string[] = [];
   const missing = new Set(server.tools);
-  let selectedTools = 0;
+  let selectedCount = 0;
   let bytes = 0;
 
   function add(tool: ListedTool): void {
     missing.delete(tool.name);
     if (server.tools && !server.tools.includes(tool.name)) return;
-    selectedTools += 1;
-    if (selectedTools > mostTools) return;
+    selectedCount += 1;
+    if (selectedCount > mostTools) return;
     try {
       const described = describe(tool);
       bytes += bytesOf(described);
@@ -109,7 +109,7 @@ export async function describeTools(
   }
 
   for await (const page of pages) page.forEach(add);
-  const more = selectedTools - mostTools;
+  const more = selectedCount - mostTools;
   if (more > 0) refused.push(`${more} further tools are not offered`);
   for (const name of missing) refused.push(`${JSON.stringify(name)} is not there`);
   return { tools, refused };

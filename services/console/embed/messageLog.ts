@@ -26,9 +26,9 @@ function createMarkdownView(parent: HTMLElement): (text: string) => void {
   return (text) => {
     const tokens = marked.lexer(text);
     const change = tokens.findIndex(({ raw }, at) => shown[at]?.raw !== raw);
-    const unchanged = change === -1 ? tokens.length : change;
-    for (const { nodes } of shown.splice(unchanged)) for (const node of nodes) node.remove();
-    for (const token of tokens.slice(unchanged)) {
+    const unchangedCount = change === -1 ? tokens.length : change;
+    for (const { nodes } of shown.splice(unchangedCount)) for (const node of nodes) node.remove();
+    for (const token of tokens.slice(unchangedCount)) {
       const block = sanitize(marked.parser(Object.assign([token], { links: tokens.links })));
       // Content that scrolls sideways must be reachable with the keyboard.
       for (const wide of block.querySelectorAll<HTMLElement>('pre, table')) wide.tabIndex = 0;

@@ -26,8 +26,8 @@ const KEEP_ALIVE_MS = 65_000;
 const CHECK_EVERY_MS = 200;
 
 /**
- * Node reads 64 KiB of a body that waits for its turn, and goes on until this is exceeded: with its
- * default, twice.
+ * Node reads 64 KiB of a body that waits for its turn, and goes on until it has as much as this: with
+ * its default, it reads twice. A streamed response waits for its client beyond this, too.
  */
 const BUFFERED_BYTES = 16 * KIB;
 

@@ -2,20 +2,11 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { expect, test } from '@jest/globals';
 import Koa from 'koa';
-import { typeIds } from '../../../../../../infra/ids/typeIds.ts';
-import { startServer } from '../../../../../../services/api/http/connection/server.ts';
-import { createLogger } from '../../../../../../shared/lib/logger.ts';
 import { resolvesWithin } from '../../../../../../shared/lib/time/resolvesWithin.ts';
+import { startApiServer } from '../../../../../support/http/apiServer.ts';
 
 test('a cut ends a refused CONNECT too, whose client keeps the connection open: stopping must not wait for it', async () => {
-  const server = await startServer(new Koa(), {
-    host: '127.0.0.1',
-    port: 0,
-    portOption: 'PORT',
-    maxConnections: 10,
-    ids: typeIds,
-    logger: createLogger('silent'),
-  });
+  const server = await startApiServer(new Koa());
   const client = connect({ port: Number(new URL(server.url).port), allowHalfOpen: true });
   client.on('error', () => undefined);
   client.write('CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n');

@@ -4,9 +4,7 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from '@jest/globals';
 import Koa from 'koa';
-import { typeIds } from '../../../../../../infra/ids/typeIds.ts';
-import { startServer } from '../../../../../../services/api/http/connection/server.ts';
-import { createLogger } from '../../../../../../shared/lib/logger.ts';
+import { startApiServer } from '../../../../../support/http/apiServer.ts';
 import { rawRequest } from '../../../../../support/http/rawHttp.ts';
 import { eventually } from '../../../../../support/processes/operator.ts';
 
@@ -15,14 +13,7 @@ const collectGarbage = runInNewContext('gc') as () => void;
 
 /** A server of so many connections, and clients of it. */
 async function serverWithClients(app: Koa, maxConnections: number, count: number) {
-  const server = await startServer(app, {
-    host: '127.0.0.1',
-    port: 0,
-    portOption: 'PORT',
-    maxConnections,
-    ids: typeIds,
-    logger: createLogger('silent'),
-  });
+  const server = await startApiServer(app, maxConnections);
   const newClient = (): Socket => connect(Number(new URL(server.url).port));
   return { server, newClient, clients: Array.from({ length: count }, newClient) };
 }

@@ -3,10 +3,8 @@ import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from '@jest/globals';
 import Koa from 'koa';
-import { typeIds } from '../../../../../../infra/ids/typeIds.ts';
-import { startServer } from '../../../../../../services/api/http/connection/server.ts';
-import { createLogger } from '../../../../../../shared/lib/logger.ts';
 import { KIB } from '../../../../../../shared/lib/units.ts';
+import { startApiServer } from '../../../../../support/http/apiServer.ts';
 
 test('of a body that waits for its turn, one read of the connection is in memory', async () => {
   const arrived = Promise.withResolvers<Koa.Context['req']>();
@@ -15,14 +13,7 @@ test('of a body that waits for its turn, one read of the connection is in memory
     arrived.resolve(req);
     await once(req.socket, 'close');
   });
-  const server = await startServer(app, {
-    host: '127.0.0.1',
-    port: 0,
-    portOption: 'PORT',
-    maxConnections: 10,
-    ids: typeIds,
-    logger: createLogger('silent'),
-  });
+  const server = await startApiServer(app);
   const client = connect(Number(new URL(server.url).port));
   client.on('error', () => undefined);
   client.write('POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1000000\r\n\r\n');
