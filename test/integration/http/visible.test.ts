@@ -52,16 +52,23 @@ test('an equal change is late as well, and answers what the first one recorded',
   const webhook = `/v1/webhooks/${created.body.data.webhook_id as string}`;
   const twice = (path: string, body: object) =>
     Promise.all([1, 2].map(() => service.send('PATCH', path, body)));
-  const release = holdProjection(service.folder);
-  let changes: Awaited<ReturnType<typeof twice>>[];
-  try {
-    changes = await Promise.all([
-      twice(agent, { name: 'Renamed' }),
-      twice(webhook, { enabled: false }),
-    ]);
-  } finally {
-    release();
+  let round = 0;
+  async function changeWhileHeld() {
+    round += 1;
+    const release = holdProjection(service.folder);
+    try {
+      return await Promise.all([
+        twice(agent, { name: `Renamed ${round}` }),
+        twice(webhook, { enabled: round % 2 === 0 }),
+      ]);
+    } finally {
+      release();
+    }
   }
+  // A change that begins after another one was answered as late is refused, before it reads anything.
+  const changes = await eventually(changeWhileHeld, (pairs) =>
+    pairs.flat().every(({ status }) => status !== 503),
+  );
   expect(changes.flat().map(({ headers }) => headers.get(VISIBLE))).toEqual(
     changes.flat().map(() => 'false'),
   );
