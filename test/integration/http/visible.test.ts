@@ -72,7 +72,7 @@ test('an equal change is late as well, and answers what the first one recorded',
   expect(changes.flat().map(({ headers }) => headers.get(VISIBLE))).toEqual(
     changes.flat().map(() => 'false'),
   );
-  const [one, other] = changes[0]!;
+  const [one, other] = changes[0];
   expect(other!.body).toEqual(one!.body);
   expect(other!.headers.get('etag')).toBe(one!.headers.get('etag'));
   await service.close();
