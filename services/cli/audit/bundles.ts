@@ -30,7 +30,8 @@ import {
   writeBundleFile,
   writeCompleteFile,
 } from '../../compose/operator/operator.ts';
-import { parseVkeyOption, readTextFile } from './checkpoints.ts';
+import { parseVkeyOption } from './checkpoints.ts';
+import { readTextFile } from '../textFile.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
 import { usageError } from '../failure.ts';
 import { proveForExport } from './exportProof.ts';

@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { InvalidArgumentError } from 'commander';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { ownOrigin, readLogTrees } from '../../../shared/transparency/logTrees.ts';
@@ -12,7 +11,6 @@ import {
   type NoteKey,
 } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
-import { fileError } from '../failure.ts';
 
 /** The origin of a transparency log, and the keys that sign its checkpoints. */
 interface LogKeys {
@@ -71,14 +69,6 @@ export function signingVkey(checkpoint: string, vkeys: readonly string[]): strin
     return signatures.some((line) => line.name === name && line.id === id);
   };
   return vkeys.find(hasSigned) ?? vkeys[0]!;
-}
-
-/** Reads a text file that an operator named; undefined if none was named. */
-export async function readTextFile(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  return readFile(file, 'utf8').catch((error: unknown) => {
-    throw fileError(file, error);
-  });
 }
 
 /** Opens the checkpoint of a file; throws `configuration_invalid` if it is not one of this log. */

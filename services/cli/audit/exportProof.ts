@@ -18,13 +18,8 @@ import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import { consistencyProof } from '../../../shared/transparency/tlog/proofs.ts';
 import { verifyConsistency, type TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { formatVkey, parseVkey } from '../../../shared/transparency/tlog/noteKeys.ts';
-import {
-  openCheckpointFile,
-  readOwnHead,
-  readTextFile,
-  readVkeys,
-  signingVkey,
-} from './checkpoints.ts';
+import { openCheckpointFile, readOwnHead, readVkeys, signingVkey } from './checkpoints.ts';
+import { readTextFile } from '../textFile.ts';
 import type { CliContext } from '../context.ts';
 
 /** How long an export waits for a checkpoint that covers the session. */

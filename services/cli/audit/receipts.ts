@@ -8,13 +8,8 @@ import {
 } from '../../../shared/transparency/receipts/verifyReceipt.ts';
 import { writeCompleteFile } from '../../compose/operator/operator.ts';
 import type { CliContext, TerminalContext, WithOperator, WithTerminal } from '../context.ts';
-import {
-  parseVkeyOption,
-  readOwnHead,
-  readTextFile,
-  readVkeys,
-  signingVkey,
-} from './checkpoints.ts';
+import { parseVkeyOption, readOwnHead, readVkeys, signingVkey } from './checkpoints.ts';
+import { readTextFile } from '../textFile.ts';
 import { requireWritable } from './headsFile.ts';
 import { presentCheckpoint, showVerdict } from './verdict.ts';
 import { addWitnessOptions, parseWitnessPolicy, describeCosigners } from './witnessOptions.ts';

@@ -15,7 +15,8 @@ import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts'
 import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
 import { formatVkey, parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
-import { openCheckpointFile, readOwnHead, readTextFile, readVkeys } from './checkpoints.ts';
+import { openCheckpointFile, readOwnHead, readVkeys } from './checkpoints.ts';
+import { readTextFile } from '../textFile.ts';
 import type { CliContext } from '../context.ts';
 
 export interface TreeOptions {

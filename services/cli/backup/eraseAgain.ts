@@ -10,7 +10,7 @@ import { readLogTrees } from '../../../shared/transparency/logTrees.ts';
 import { verifyReceipt } from '../../../shared/transparency/receipts/verifyReceipt.ts';
 import { parseProof } from '../../../shared/transparency/tlog/proofFile.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
-import { readTextFile } from '../audit/checkpoints.ts';
+import { readTextFile } from '../textFile.ts';
 import { streamOfId } from '../audit/receipts.ts';
 import type { CliContext } from '../context.ts';
 import { eraseOwned, eraseWholeAccount, updateReadModels } from '../erase.ts';

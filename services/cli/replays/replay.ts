@@ -1,9 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import type { Command } from 'commander';
 import type { TerminalContext, WithTerminal } from '../context.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { EXIT } from '../exitCodes.ts';
 import { usageError } from '../failure.ts';
+import { readTextFile } from '../textFile.ts';
 import { createApiClient, type ApiClient } from './apiClient.ts';
 import { watchReplay, type ReplaySummary } from './watchReplay.ts';
 
@@ -43,9 +43,9 @@ function requireNonEmptyOptions(options: object): void {
 
 async function readInputFile(file: string): Promise<string> {
   try {
-    return await readFile(file, 'utf8');
-  } catch {
-    throw usageError(`${file} can't be read.`);
+    return (await readTextFile(file))!;
+  } catch (error) {
+    throw usageError((error as Error).message);
   }
 }
 

@@ -9,6 +9,8 @@ import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
 import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
+const SOME_VKEY = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW';
+
 let elsewhere: string;
 let data: string;
 beforeAll(async () => {
@@ -66,7 +68,7 @@ test.each(['--vkey', '--witness'])('%s that is no key is no verdict', async (opt
     err: expect.stringContaining('A vkey reads <name>+<8 hex digits>+<base64>.'),
   });
   // The example of golang.org/x/mod/sumdb/note, with the line end of a file.
-  const vkey = 'PeterNeumann+c74f20a3+ARpc2QcUPDhMQegwxbzhKqiBfsVkmqq/LDE4izWy10TW\r\n';
+  const vkey = `${SOME_VKEY}\r\n`;
   const { err } = await runCli(data, 'audit', 'verify-bundle', file, option, vkey);
   expect(err).not.toContain('vkey');
 });
@@ -112,28 +114,56 @@ test.each(['mongodb://admin:hidden@host:2113', 'ESDB://admin:hidden@host', 'env:
   },
 );
 
+test('a file that never ends is not read to its end', async () => {
+  const args = ['audit', 'verify-receipt', '/dev/zero', '--vkey', SOME_VKEY];
+  const { code, err } = await runCli(data, ...args);
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: '/dev/zero: more than the 67108864 bytes that are read\n',
+  });
+});
+
 /** A command whose output goes where it says; resolves with its exit code and what it told. */
-async function runInto(stdio: 'out' | 'err', ...args: string[]) {
-  const full = openSync('/dev/full', 'w');
+async function runInto(stdio: 'out' | 'err', sink: number | 'pipe', ...args: string[]) {
   const child = spawn(process.execPath, ['services/cli/main.ts', ...args], {
     env: { ...plainEnvironment(), DATA_DIR: data, LOG_LEVEL: 'warn' },
-    stdio: ['ignore', stdio === 'out' ? full : 'pipe', stdio === 'err' ? full : 'pipe'],
+    stdio: ['ignore', stdio === 'out' ? sink : 'pipe', stdio === 'err' ? sink : 'pipe'],
   });
+  if (sink === 'pipe') child.stdout?.destroy();
   let told = '';
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', (text: string) => (told += text));
   const [code] = (await once(child, 'close')) as [number];
   return { code, told };
 }
+const fullDisk = (): number => openSync('/dev/full', 'w');
 
-test('a result that can not be written is told of', async () => {
-  const { code, told } = await runInto('out', 'keys', 'issue');
+test.each([
+  ['is full', fullDisk],
+  ['nobody reads', () => 'pipe' as const],
+])('a result that can not be written, because its output %s, is told of', async (_, sink) => {
+  const { code, told } = await runInto('out', sink(), 'keys', 'issue');
   expect(code).toBe(1);
   expect(told).toContain('The result could not be written to standard output: ');
 });
 
+test('a reader that has seen enough is no failure', async () => {
+  const child = spawn(process.execPath, ['services/cli/main.ts', 'events', 'tail'], {
+    env: { ...plainEnvironment(), DATA_DIR: data, LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let told = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
+  const ended = once(child, 'close');
+  await once(child.stdout, 'data');
+  child.stdout.destroy();
+  await runInto('err', fullDisk(), 'keys', 'issue');
+  expect((await ended)[0]).toBe(0);
+  expect(told).toBe('');
+});
+
 test('progress that can not be written changes nothing', async () => {
-  const { code, told } = await runInto('err', 'audit', 'verify');
+  const { code, told } = await runInto('err', fullDisk(), 'audit', 'verify');
   expect(code).toBe(0);
   expect(told).toContain('Every event fits its hash chain.');
 });
