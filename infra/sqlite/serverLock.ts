@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
@@ -11,6 +12,12 @@ export const serverLockFile = (folder: string): string => join(folder, 'server.l
 /** Keeps unreleased locks reachable: garbage collection would close their databases. */
 const heldLocks = new Set<DatabaseSync>();
 
+/** SQLite says of a folder only that it can't be opened. */
+function requireNoFolder(file: string): void {
+  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+    throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
+}
+
 /** Throws unless this process locks the file, until it ends at the latest. */
 function acquireLock(
   folder: string,
@@ -20,6 +27,7 @@ function acquireLock(
   let database: DatabaseSync | undefined;
   try {
     createPrivateFile(folder, file);
+    requireNoFolder(file);
     database = new DatabaseSync(file, { timeout: 0 });
     // In memory, so that a killed process leaves no journal file behind.
     database.exec('PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE');

@@ -52,6 +52,12 @@ test('a file in the way is named, with the option that leads there', async () =>
   expect(await refusal()).toContain(`a file is in the way (${join(data, 'read-models')})`);
 });
 
+test('a folder in the place of the lock file is named', async () => {
+  const lock = join(data, 'server.lock');
+  await mkdir(lock, { mode: 0o700 });
+  expect(await refusal()).toContain(`a folder stands where a file should be (${lock})`);
+});
+
 test('a FIFO as the models file is refused', async () => {
   const file = join(folder, 'models.json');
   makeFifo(file);
