@@ -17,6 +17,7 @@ const Completion = Type.Object({
   model: nullish(Type.String()),
   choices: Type.Array(
     Type.Object({
+      index: nullish(Type.Number()),
       finish_reason: nullish(Type.String()),
       message: Type.Object({
         content: nullish(Type.String()),
@@ -142,7 +143,8 @@ export function parseAnswer(body: unknown, requestedModel: string): ChatAnswer {
       "The model provider's answer is not a chat completion, or has a tool call that is too long.",
     );
   }
-  const choice = body.choices[0]!;
+  // Some servers answer with several choices, in any order.
+  const choice = body.choices.find(({ index }) => index === 0) ?? body.choices[0]!;
   // OpenRouter's finish reason of an answer that its server has not completed.
   if (choice.finish_reason === 'error') throw reportedError('broke off its answer', {});
   const text = choice.message.content || choice.message.refusal || null;

@@ -55,3 +55,11 @@ test('an answer keeps no more in memory of a long id or reasoning than it record
     expect(reasoning).toHaveLength(LIMITS.model.reasoningChars);
   }
 });
+
+test.each([
+  ['the one of index 0, wherever it is', [1, 0], 'choice 0'],
+  ['the first one where none has an index', [undefined, undefined], 'choice undefined'],
+])('of several choices, the answer is %s', (_, indexes, content) => {
+  const choices = indexes.map((index) => ({ index, message: { content: `choice ${index}` } }));
+  expect(parseAnswer({ choices }, 'm').content).toBe(content);
+});
