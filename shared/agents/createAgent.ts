@@ -62,12 +62,14 @@ export async function buildConfiguration(
 /** The agent that an earlier attempt of the request created. */
 async function findCreatedAgent(
   context: CreateContext,
+  { account_id }: Actor,
   agent_id: string,
 ): Promise<CreatedAgent | undefined> {
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const [created] = await readPage(context, agentStream(agent_id), beginning);
   if (!created) return undefined;
-  await waitUntilAgentVisible(context, created.recorded.position);
+  const { position } = created.recorded;
+  await waitUntilAgentVisible(context, { position, account_id, agent_id });
   return { agent_id, created_at: created.recorded.metadata.recorded_at };
 }
 
@@ -86,13 +88,14 @@ export async function createAgent(
 ): Promise<CreatedAgent> {
   const agent_id = claim?.reserved.id ?? context.ids.typeId('agent');
   return createOnce(context, claim, {
-    findExisting: () => findCreatedAgent(context, agent_id),
+    findExisting: () => findCreatedAgent(context, actor, agent_id),
     create: async () => {
       const configuration = claim?.prepared ?? (await buildConfiguration(context, actor, input));
       const target = newStreamTarget(agentStream(agent_id), agent);
       const command = { type: 'create_agent', configuration } as const;
       const { position, recorded_at } = (await handle(context, actor, target, command))!;
-      await waitUntilAgentVisible(context, position);
+      const { account_id } = actor;
+      await waitUntilAgentVisible(context, { position, account_id, agent_id });
       return { agent_id, created_at: recorded_at };
     },
   }).catch((error: unknown) => {

@@ -6,7 +6,7 @@ import { errorSummary } from '../lib/errors/errorSummary.ts';
 import type { Logger } from '../lib/logger.ts';
 import type { Clock, Ids } from '../ports/clock.ts';
 import type { Position } from '../ports/eventStore.ts';
-import type { ReadModels } from '../ports/readModels.ts';
+import type { AgentCreation, ReadModels, TurnWrite } from '../ports/readModels.ts';
 
 /** The API key that acts, and its request. */
 export interface Actor {
@@ -80,15 +80,16 @@ export async function waitUntilVisible(
  */
 export async function waitUntilTurnVisible(
   context: VisibilityContext,
-  position: Position,
+  write: TurnWrite,
 ): Promise<void> {
-  if (context.readModels.showLater?.(position) !== true) await waitUntilVisible(context, position);
+  if (context.readModels.showLater?.(write) !== true)
+    await waitUntilVisible(context, write.position);
 }
 
 export async function waitUntilAgentVisible(
   context: VisibilityContext,
-  position: Position,
+  creation: AgentCreation,
 ): Promise<void> {
-  if (context.readModels.showLater?.(position, 'new agent') !== true)
-    await waitUntilVisible(context, position);
+  if (context.readModels.showLater?.(creation) !== true)
+    await waitUntilVisible(context, creation.position);
 }

@@ -17,14 +17,28 @@ export type {
   TranscriptRows,
 };
 
+/** An acknowledged write of a turn. */
+export interface TurnWrite {
+  position: Position;
+  account_id: string;
+  session_id: string;
+}
+
+/** The acknowledged creation of an agent. */
+export interface AgentCreation {
+  position: Position;
+  account_id: string;
+  agent_id: string;
+}
+
 export interface ReadModels extends ReadModelQueries {
   /** Resolves true once everything up to the position is visible, false after `timeoutMs`. */
   untilShown(position: Position, timeoutMs: number): Promise<boolean>;
   /**
-   * Makes later queries of sessions, or those that may show a new agent, wait for the position, so that
-   * its writer need not; false when waiting is pointless. Absent when other processes answer queries.
+   * Makes later queries that this write concerns wait for it, so that its writer need not; false when
+   * waiting is pointless. Absent when other processes answer queries.
    */
-  showLater?(position: Position, what?: 'session' | 'new agent'): boolean;
+  showLater?(write: TurnWrite | AgentCreation): boolean;
   close(): Promise<void>;
 }
 

@@ -1,24 +1,28 @@
 import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import { createPendingWrites } from './pendingWrites.ts';
 
 interface Options {
   /** How long a query waits for a write that is not shown yet, in milliseconds. */
   waitMs: number;
   /** A sentence that says why the read models do not follow the log; undefined while they do. */
   late: () => string | undefined;
+  /** The position up to which the read models show everything. */
+  shown: () => Position | undefined;
 }
 
 /** The queries of clients. */
-type SessionQuery =
+type Query =
   | 'findSession'
   | 'listSessions'
   | 'listSessionRevisions'
   | 'findTranscript'
   | 'indexProgress'
-  | 'sumUsage';
-type AgentListQuery = 'listAgents' | 'agentListVersion';
-type Query = SessionQuery | AgentListQuery | 'findAgent';
+  | 'sumUsage'
+  | 'listAgents'
+  | 'agentListVersion'
+  | 'findAgent';
 
 const later = (left: Position | undefined, right: Position): Position =>
   left === undefined || right > left ? right : left;
@@ -26,78 +30,78 @@ const later = (left: Position | undefined, right: Position): Position =>
 /**
  * Wraps the read models of the only writing process, so that queries never miss an acknowledged
  * write. A write can be acknowledged before the read models show it, as the end of a turn always
- * is. Queries then wait for it, or reject with the reason. They do not wait while the read models
- * do not follow the log.
+ * is. The queries that concern it then wait for it, or reject with the reason: those of its account,
+ * and those of its session. They do not wait while the read models do not follow the log.
  */
-export function readYourWrites(readModels: ReadModels, { waitMs, late }: Options): ReadModels {
-  /** The position of the last write that was acknowledged before it was shown. */
-  let pending: Position | undefined;
-  /** The same for writes that only affect queries of sessions. */
-  let pendingForSessions: Position | undefined;
-  /** The same for new agents. */
-  let pendingAgent: Position | undefined;
+export function readYourWrites(
+  readModels: ReadModels,
+  { waitMs, late, shown }: Options,
+): ReadModels {
+  /** The position of the last write that was acknowledged though it was not shown in time. */
+  let overdue: Position | undefined;
+  const turns = createPendingWrites(shown);
+  const newAgents = createPendingWrites(shown);
 
   const waitLimit = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
 
   async function untilShown(position: Position, timeoutMs: number): Promise<boolean> {
     const isShown = await readModels.untilShown(position, waitLimit(timeoutMs));
-    if (!isShown) pending = later(pending, position);
+    if (!isShown) overdue = later(overdue, position);
     return isShown;
   }
 
-  async function requireShown(position: Position): Promise<void> {
+  async function requireShown(position: Position | undefined): Promise<void> {
+    if (position === undefined) return;
     if (!(await readModels.untilShown(position, waitLimit(waitMs))))
       throw storeUnavailableError(
         `What was written last can't be shown yet. ${late() ?? ''}`.trimEnd(),
       );
-    if (pending === position) pending = undefined;
-    if (pendingForSessions === position) pendingForSessions = undefined;
-    if (pendingAgent === position) pendingAgent = undefined;
+    if (overdue === position) overdue = undefined;
   }
 
   function guarded<Name extends Query>(
     name: Name,
-    pendingFor: () => Position | undefined = () => undefined,
+    pendingFor: (...args: Parameters<ReadModels[Name]>) => Position | undefined = () => undefined,
   ): ReadModels[Name] {
     const query = readModels[name] as (...args: unknown[]) => Promise<unknown>;
-    const ask = async (...args: unknown[]): Promise<unknown> => {
-      if (pending !== undefined) await requireShown(pending);
-      const position = pendingFor();
-      if (position !== undefined) await requireShown(position);
+    const ask = async (...args: Parameters<ReadModels[Name]>): Promise<unknown> => {
+      await requireShown(overdue);
+      await requireShown(pendingFor(...args));
       return query(...args);
     };
     return ask as ReadModels[Name];
   }
-
-  const ofSessions = <Name extends SessionQuery>(name: Name): ReadModels[Name] =>
-    guarded(name, () => pendingForSessions);
-  const ofAgents = <Name extends AgentListQuery>(name: Name): ReadModels[Name] =>
-    guarded(name, () => pendingAgent);
   const findShownAgent = guarded('findAgent');
 
   return {
     ...readModels,
     untilShown,
-    showLater(position, what = 'session') {
+    showLater(write) {
       if (late() !== undefined) return false;
-      if (what === 'session') pendingForSessions = later(pendingForSessions, position);
-      else pendingAgent = later(pendingAgent, position);
+      const { position, account_id } = write;
+      const [pending, id] =
+        'agent_id' in write ? [newAgents, write.agent_id] : [turns, write.session_id];
+      pending.add(account_id, position);
+      pending.add(id, position);
       return true;
     },
     /** Only an agent that is not shown yet may be new: runs of others do not wait. */
     async findAgent(id) {
       const agent = await findShownAgent(id);
-      if (agent || pendingAgent === undefined) return agent;
-      await requireShown(pendingAgent);
+      const position = newAgents.find(id);
+      if (agent || position === undefined) return agent;
+      await requireShown(position);
       return findShownAgent(id);
     },
-    listAgents: ofAgents('listAgents'),
-    agentListVersion: ofAgents('agentListVersion'),
-    findSession: ofSessions('findSession'),
-    listSessions: ofSessions('listSessions'),
-    listSessionRevisions: ofSessions('listSessionRevisions'),
-    findTranscript: ofSessions('findTranscript'),
-    sumUsage: ofSessions('sumUsage'),
-    indexProgress: ofSessions('indexProgress'),
+    listAgents: guarded('listAgents', newAgents.find),
+    agentListVersion: guarded('agentListVersion', newAgents.find),
+    findSession: guarded('findSession', turns.find),
+    findTranscript: guarded('findTranscript', (_account, session) => turns.find(session)),
+    listSessions: guarded('listSessions', turns.find),
+    listSessionRevisions: guarded('listSessionRevisions', turns.find),
+    sumUsage: guarded('sumUsage', turns.find),
+    indexProgress: guarded('indexProgress', (account) =>
+      account === undefined ? undefined : turns.find(account),
+    ),
   };
 }

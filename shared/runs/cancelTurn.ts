@@ -150,6 +150,7 @@ export async function cancelTurn(
   }
   turnWatch.notifyEnded(ref, 'cancelled');
   turnWatch.notifyOthers(session_id);
-  await waitUntilTurnVisible(context, appended.position);
+  const { account_id } = actor;
+  await waitUntilTurnVisible(context, { position: appended.position, account_id, session_id });
   return { ...ref, status: 'interrupted', cancelled: true };
 }

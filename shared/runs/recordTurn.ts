@@ -8,6 +8,7 @@ import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { sleep } from '../lib/time/sleep.ts';
 import { renewWaitBudget, waitLimitMs } from '../lib/time/waitBudget.ts';
 import type { Position } from '../ports/eventStore.ts';
+import type { TurnWrite } from '../ports/readModels.ts';
 import { loggedRequestId } from '../commandHandling/context.ts';
 import { prepareEvents, type PreparedEvents } from '../commandHandling/prepareEvents.ts';
 import type { HandleContext } from '../commandHandling/handle.ts';
@@ -115,7 +116,7 @@ export async function recordTurnEvents(
   context: RecordTurnContext,
   run: OpenRun,
   commands: readonly SessionCommand[],
-): Promise<Position> {
+): Promise<TurnWrite> {
   const { actor, session_id } = run.request;
   const author = { ...actor, causation_id: run.causation_id };
   const events = commands.flatMap((command) => session.decide(command, run.state));
@@ -133,7 +134,7 @@ export async function recordTurnEvents(
       if (position !== undefined) {
         renewWaitBudget();
         run.unavailableSince = undefined;
-        return position;
+        return { position, account_id: actor.account_id, session_id };
       }
     } catch (error) {
       if (!isTurnlogError(error, 'store_unavailable')) throw error;
@@ -164,7 +165,7 @@ export async function recordTurnEnd(
   context: RecordTurnContext & { runState: Pick<RunState, 'openTurnQueue'> },
   run: OpenRun,
   command: SessionCommand,
-): Promise<Position> {
+): Promise<TurnWrite> {
   const { session_id } = run.request;
   try {
     return await recordTurnEvents(context, run, [command]);

@@ -49,7 +49,7 @@ async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Pr
   await permit.acquire(ownBytes, waitMs, signal);
   const run = await startTurn(context, request, { permit, signal, setOrigins });
   // Streams, the feed and webhooks name the session before the turn ends.
-  context.readModels.showLater?.(run.position);
+  context.readModels.showLater?.({ position: run.position, account_id, session_id });
   resources.defer(run.publisher.publishEnd);
   resources.use(run.held);
   return { run, inFlight, held: resources.move() };
@@ -134,7 +134,7 @@ export async function startInBackground(
     const result = waitMs > 0 ? await resultInTime(started.resultWithin(waitMs)) : undefined;
     if (result) return { result };
     context.onIdempotentReplay?.();
-    await waitUntilTurnVisible(context, position);
+    await waitUntilTurnVisible(context, { position, account_id: actor.account_id, session_id });
     return { running: { session_id, turn } };
   }
   const ending = started.result.finally(() => context.runState.turnWatch.notifyOthers(session_id));
@@ -146,7 +146,7 @@ export async function startInBackground(
     const fields = { request_id: loggedRequestId(actor), session_id, turn, ...errorSummary(error) };
     context.logger[level](fields, 'a run in the background ended without an answer');
   });
-  await waitUntilTurnVisible(context, position);
+  await waitUntilTurnVisible(context, { position, account_id: actor.account_id, session_id });
   return { running: { session_id, turn } };
 }
 

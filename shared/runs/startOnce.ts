@@ -159,7 +159,8 @@ async function waitForResult(
   if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw turnStillRunsError(turn);
   const { answer, position } = await end;
   context.onIdempotentReplay?.();
-  await waitUntilTurnVisible(context, position);
+  const { session_id } = turn;
+  await waitUntilTurnVisible(context, { position, account_id, session_id });
   if (answer instanceof Error) throw answer;
   return answer;
 }

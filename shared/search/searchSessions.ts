@@ -63,7 +63,7 @@ async function readIndexState(
   accountId: string,
   target: IndexProgress,
 ): Promise<IndexState> {
-  const now = await readModels.indexProgress();
+  const now = await readModels.indexProgress(accountId);
   const { generation, unindexed_from: from } = now;
   if (hasIndexed(now, target) || from === null) return { generation, lag: undefined };
   const isBehind = await readModels.hasUnindexed(accountId, earliestChange(from), target.ended!);
@@ -100,7 +100,7 @@ export async function searchSessions(
   const { readModels } = source;
   if (q === undefined) return readModels.listSessions(accountId, filter, signal);
   const queryTerms = termsIn(q);
-  const target = await readModels.indexProgress();
+  const target = await readModels.indexProgress(accountId);
   const bounds = { target, until: performance.now() + waitMs, signal };
   const tokenOf = await createWordTokenizer(source.store.keys, accountId);
   if (!tokenOf) return { rows: [], more: false };
@@ -109,7 +109,7 @@ export async function searchSessions(
     const { generation, lag } = await waitUntilIndexed(source, accountId, bounds);
     const page = await readModels.listSessions(accountId, { ...filter, words }, signal);
     // Otherwise a new generation has appeared, whose index started empty.
-    if ((await readModels.indexProgress()).generation === generation)
+    if ((await readModels.indexProgress(accountId)).generation === generation)
       return { ...page, ...(lag && { index: lag }) };
   }
 }

@@ -5,8 +5,8 @@ import type { IndexProgress } from './turnIndex.ts';
 
 /** Queries for the progress of the word index, part of the read models port. */
 export interface IndexQueries {
-  /** Polled by every waiting search. */
-  indexProgress(): Promise<IndexProgress>;
+  /** Polled by every waiting search, for which all turns of its account are visible first. */
+  indexProgress(accountId?: string): Promise<IndexProgress>;
   /**
    * Whether the account has turns that are not indexed, among those that ended from a time on and up
    * to a position. True if too many of its sessions have changed since that time to tell.

@@ -149,6 +149,8 @@ export function createFollower(folder: string, progress: ProgressSource) {
         );
       return reader;
     },
+    /** Everything up to this position is shown; undefined while no batch was applied. */
+    shown: waiters.shown,
     untilShown(position: Position, timeoutMs: number): Promise<boolean> {
       const shown = waiters.untilShown(position, timeoutMs);
       if (waiters.isAwaited()) progress.request?.();

@@ -1,4 +1,4 @@
-import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
+import type { Checkpoint, Position } from '../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { ProgressSource } from '../../../shared/projections/progress.ts';
 import { createPage, type Bounds, type PageOf } from '../../../shared/readModels/page.ts';
@@ -148,6 +148,8 @@ interface SqliteReadModels extends ReadModels {
   generation(): number;
   /** The event up to which they follow the log; undefined before the first one. */
   checkpoint(): Promise<Checkpoint | undefined>;
+  /** Everything up to this position is shown; undefined before the first progress. */
+  shown(): Position | undefined;
   /** True while the file holds rows or words of erased turns; no query returns them. */
   holdsErased(): Promise<boolean>;
   /** One sentence if a search has found this generation's word index damaged. */
@@ -166,7 +168,7 @@ export function openSqliteReadModels({
   folder: string;
   progress: ProgressSource;
 }): SqliteReadModels {
-  const { current, untilShown, close } = createFollower(folder, progress);
+  const { current, shown, untilShown, close } = createFollower(folder, progress);
   const words = createWordSearch(current);
   const thread = createReaderThread(folder, current);
   const queries = createReadModelQueries(
@@ -174,8 +176,8 @@ export function openSqliteReadModels({
   );
   return {
     ...queries,
-    async indexProgress() {
-      const indexProgress = await queries.indexProgress();
+    async indexProgress(accountId) {
+      const indexProgress = await queries.indexProgress(accountId);
       if (indexProgress.unindexed_from !== null) progress.requestIndex?.();
       return indexProgress;
     },
@@ -183,6 +185,7 @@ export function openSqliteReadModels({
     checkpoint: async () => current().get(SELECT_CHECKPOINT) as Checkpoint | undefined,
     holdsErased: async () => current().get(HOLDS_ERASED)!['holds'] === 1,
     damagedWords: words.damage,
+    shown,
     untilShown,
     async close() {
       await thread[Symbol.asyncDispose]();

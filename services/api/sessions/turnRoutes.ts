@@ -130,7 +130,10 @@ const getTurnRoute = defineRoute({
     const waitUntilEndVisible = (end: Position, remainingMs: number): Promise<void> => {
       const visibilityWaitMs = Math.min(remainingMs, api.visibilityWaitMs);
       const context = { ...api, visibilityWaitMs, onVisibilityTimeout };
-      return abortable(waitUntilTurnVisible(context, end), ended.signal).catch(onVisibilityTimeout);
+      const write = { position: end, account_id, session_id };
+      return abortable(waitUntilTurnVisible(context, write), ended.signal).catch(
+        onVisibilityTimeout,
+      );
     };
     try {
       const rendered = await awaitTurn(api.runState, {

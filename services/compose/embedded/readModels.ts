@@ -61,6 +61,7 @@ export async function openEmbeddedReadModels(
   const options = {
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateReason(projector) ?? projector.logChanged(),
+    shown: queries.shown,
   };
   const sampling = rowSamplingPart({
     readModels: queries,

@@ -113,13 +113,13 @@ export async function callTools(
         round,
       })),
     );
-    const position = await recordTurnEvents(
+    const write = await recordTurnEvents(
       context,
       run,
       toolCalls.map((call) => ({ type: 'record_tool_call', run: run.state, call })),
     );
     // A client that receives the calls from a stream may read the session next.
-    context.readModels.showLater?.(position);
+    context.readModels.showLater?.(write);
     recorded += toolCalls.length;
     recording = false;
     for (const toolCall of toolCalls) {

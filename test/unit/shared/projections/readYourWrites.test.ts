@@ -3,6 +3,7 @@ import type { Position } from '../../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
 import { readYourWrites } from '../../../../shared/projections/readYourWrites.ts';
 
+const FIRST_PAGE = { limit: 10, bytes: 1_000 };
 const at = (position: number): Position => String(position).padStart(4, '0') as Position;
 
 /** Read models that show everything up to a position, and note how long they were waited for. */
@@ -14,6 +15,9 @@ function shownUpTo(first: number) {
       return position <= state.shown;
     },
     findSession: async () => undefined,
+    findTranscript: async () => undefined,
+    listSessions: async () => ({ rows: [], more: false }),
+    indexProgress: async () => undefined,
     findAgent: async (agent_id: string) =>
       agent_id === 'agent_known' || (agent_id === 'agent_new' && state.shown >= at(7))
         ? { agent_id }
@@ -21,7 +25,11 @@ function shownUpTo(first: number) {
     agentListVersion: async () => 'version',
     findApiKey: async () => undefined,
   } as unknown as ReadModels;
-  const readModels = readYourWrites(inner, { waitMs: 700, late: () => state.late });
+  const readModels = readYourWrites(inner, {
+    waitMs: 700,
+    late: () => state.late,
+    shown: () => state.shown,
+  });
   return { state, readModels };
 }
 
@@ -67,27 +75,43 @@ test('nor does a write', async () => {
   expect(state.waits).toEqual([0]);
 });
 
-test('the end of a turn is waited for by queries of sessions, and by nobody else', async () => {
-  const { state, readModels } = shownUpTo(5);
-  expect(readModels.showLater!(at(7))).toBe(true);
-  expect(readModels.showLater!(at(6))).toBe(true);
-  await readModels.findAgent('agent_1');
-  expect(state.waits).toEqual([]);
-  await expect(readModels.findSession('session_1')).rejects.toMatchObject({
-    code: 'store_unavailable',
-  });
-  expect(state.waits).toEqual([700]);
-  state.shown = at(7);
-  await readModels.findSession('session_1');
-  await readModels.findSession('session_1');
-  expect(state.waits).toEqual([700, 700]);
+const turnAt = (position: number, session_id = 'session_1') => ({
+  position: at(position),
+  account_id: 'acct_1',
+  session_id,
 });
 
-test('a new agent is waited for by lists, and by a query that does not find it', async () => {
+test('the end of a turn is waited for by queries of its session and its account, and by no others', async () => {
   const { state, readModels } = shownUpTo(5);
-  expect(readModels.showLater!(at(7), 'new agent')).toBe(true);
+  expect(readModels.showLater!(turnAt(7))).toBe(true);
+  expect(readModels.showLater!(turnAt(6))).toBe(true);
+  await readModels.findAgent('agent_1');
+  await readModels.findSession('session_2');
+  await readModels.listSessions('acct_2', FIRST_PAGE);
+  await readModels.findTranscript('acct_1', 'session_2', FIRST_PAGE);
+  expect(state.waits).toEqual([]);
+  const queries = [
+    () => readModels.findSession('session_1'),
+    () => readModels.findTranscript('acct_1', 'session_1', FIRST_PAGE),
+    () => readModels.listSessions('acct_1', FIRST_PAGE),
+    () => readModels.indexProgress('acct_1'),
+  ];
+  for (const query of queries)
+    await expect(query()).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(state.waits).toEqual([700, 700, 700, 700]);
+  state.shown = at(7);
+  for (const query of queries) await query();
+  expect(state.waits).toHaveLength(4);
+});
+
+test('a new agent is waited for by lists of its account, and by a query that does not find it', async () => {
+  const { state, readModels } = shownUpTo(5);
+  const creation = { position: at(7), account_id: 'acct_1', agent_id: 'agent_new' };
+  expect(readModels.showLater!(creation)).toBe(true);
   await readModels.findSession('session_1');
   expect(await readModels.findAgent('agent_known')).toMatchObject({ agent_id: 'agent_known' });
+  expect(await readModels.findAgent('agent_unknown')).toBeUndefined();
+  await readModels.agentListVersion('acct_2');
   expect(state.waits).toEqual([]);
   for (const query of [
     () => readModels.findAgent('agent_new'),
@@ -97,13 +121,12 @@ test('a new agent is waited for by lists, and by a query that does not find it',
   expect(state.waits).toEqual([700, 700]);
   state.shown = at(7);
   expect(await readModels.findAgent('agent_new')).toMatchObject({ agent_id: 'agent_new' });
-  expect(await readModels.findAgent('agent_unknown')).toBeUndefined();
   await readModels.agentListVersion('acct_1');
-  expect(state.waits).toEqual([700, 700, 700]);
+  expect(state.waits).toEqual([700, 700]);
 });
 
 test('nothing is shown later where it is known that it will not be', () => {
   const { state, readModels } = shownUpTo(5);
   state.late = 'The log is another one.';
-  expect(readModels.showLater!(at(6))).toBe(false);
+  expect(readModels.showLater!(turnAt(6))).toBe(false);
 });

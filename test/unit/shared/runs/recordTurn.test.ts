@@ -162,7 +162,7 @@ test('each recorded event lets a long run wait for the whole limit again', async
 
 test('an end whose append was answered too late is sent again with the same id, and stands once', async () => {
   fates = ['lost_after_write', 'lost_after_write'];
-  expect(await end()).toBe((await readAll()).at(-1)!.position);
+  expect((await end()).position).toBe((await readAll()).at(-1)!.position);
   expect([new Set(sent.map(([event]) => event!.id)).size, await types()]).toEqual([
     1,
     ['started', 'turn_started', 'turn_completed'],
@@ -171,7 +171,7 @@ test('an end whose append was answered too late is sent again with the same id, 
 
 test('an end that had been written is found where a store takes the second try for a conflict', async () => {
   fates = ['lost_after_write', 'conflict'];
-  expect(await end()).toBe((await readAll()).at(-1)!.position);
+  expect((await end()).position).toBe((await readAll()).at(-1)!.position);
   expect([await types(), context.runState.openTurnQueue.size]).toEqual([
     ['started', 'turn_started', 'turn_completed'],
     0,
@@ -197,7 +197,7 @@ test('a tool call that was written although its append failed does not keep the 
 
 test('tool calls of one append that had been written are found together behind a conflict', async () => {
   fates = ['conflict_after_write'];
-  expect(await callTools('a', 'b', 'c')).toBe((await readAll()).at(-1)!.position);
+  expect((await callTools('a', 'b', 'c')).position).toBe((await readAll()).at(-1)!.position);
   await end();
   expect(await types()).toEqual([
     'started',
@@ -265,7 +265,7 @@ test.each([
 test('an end that had been written is found though the next turn has followed it', async () => {
   fates = ['conflict_after_write'];
   meanwhile = [turnStarted(2)];
-  const position = await end();
+  const { position } = await end();
   const own = (await readAll())[2]!;
   expect([position, run.head.revision, (await types()).length]).toEqual([
     own.position,

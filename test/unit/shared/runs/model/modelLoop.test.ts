@@ -12,6 +12,7 @@ import { createDamagedStreams } from '../../../../../shared/eventlog/reading/dam
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import type { ChatAnswer, ModelCaller } from '../../../../../shared/ports/chatModel.ts';
 import type { EncodedEvent } from '../../../../../shared/ports/eventStore.ts';
+import type { TurnWrite } from '../../../../../shared/ports/readModels.ts';
 import type { FunctionCall, ToolResult } from '../../../../../shared/ports/toolbox.ts';
 import { AGENT_ID, turnStartData } from '../../../../support/builders/events.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
@@ -26,7 +27,7 @@ async function until(holds: () => boolean): Promise<void> {
 let abort: AbortController;
 let recorded: number;
 /** The positions that reads wait for. */
-let awaited: string[];
+let awaited: TurnWrite[];
 let toolCalls: number;
 let answers: number;
 /** The memory of the run, and the number of answers whose memory was released. */
@@ -83,7 +84,7 @@ function converseNow(): Promise<unknown> {
         return { position: String(recorded) };
       },
     },
-    readModels: { showLater: (position: string) => awaited.push(position) },
+    readModels: { showLater: (write: TurnWrite) => awaited.push(write) },
     damaged: createDamagedStreams(() => undefined),
     catalogue: {
       models: {
@@ -155,7 +156,11 @@ test('reads of the session wait for the tool calls that were recorded', async ()
     if (recorded === 2) answer = { ...answer, content: 'Done.', tool_calls: [] };
   };
   await converseNow();
-  expect(awaited).toEqual(['1', '2']);
+  const write = { account_id: 'a', session_id: 's' };
+  expect(awaited).toEqual([
+    { ...write, position: '1' },
+    { ...write, position: '2' },
+  ]);
 });
 
 describe('the calls of one answer', () => {
