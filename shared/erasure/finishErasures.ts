@@ -105,17 +105,27 @@ export function createErasureFinisher(
     return true;
   }
 
+  const listOpen = (): Promise<OpenErasure[]> => keys.listErasures(LIMITS.erasure.openErasures);
+  /** Adds those that are new, and forgets those that are finished. */
+  function track(open: readonly OpenErasure[], dueAt: number): void {
+    attempts = new Map(
+      open.map(({ stream }) => [stream, attempts.get(stream) ?? { dueAt, failures: 0 }]),
+    );
+  }
+
   return {
+    /** Makes the erasures that are open now due at once: no process works on them any more. */
+    async takeOver(): Promise<void> {
+      track(await listOpen(), now());
+    },
+
     /**
      * Attempts each erasure that is due. Logs those that can't be finished and continues with the
      * others.
      */
-    async finish(signal: AbortSignal, graceMs = GRACE_MS): Promise<void> {
-      const open = await keys.listErasures(LIMITS.erasure.openErasures);
-      const dueAt = now() + graceMs;
-      attempts = new Map(
-        open.map(({ stream }) => [stream, attempts.get(stream) ?? { dueAt, failures: 0 }]),
-      );
+    async finish(signal: AbortSignal): Promise<void> {
+      const open = await listOpen();
+      track(open, now() + GRACE_MS);
       for (const erasure of open) {
         if (signal.aborted) return;
         const attempt = attempts.get(erasure.stream)!;

@@ -111,16 +111,14 @@ export function unfinishedErasuresPart(
     dependentsAt: createDependentReader(readModels, visibilityWaitMs),
     onErased: (erased) => api && evictErased(api, erased),
   });
-  let isFirstSweep = ownsLog;
-  async function finish(signal: AbortSignal): Promise<void> {
-    await finisher.finish(signal, isFirstSweep ? 0 : undefined);
-    isFirstSweep = false;
-  }
   return {
+    ...(ownsLog && {
+      prepare: (signal) => retryUntilStoreAvailable(finisher.takeOver, logger, signal),
+    }),
     async health() {
       const erasures = finisher.unfinished();
       return erasures ? { erasures } : {};
     },
-    upkeep: () => startSweeper(finish, logger, 'unfinished erasures'),
+    upkeep: () => startSweeper(finisher.finish, logger, 'unfinished erasures'),
   };
 }

@@ -275,6 +275,12 @@ describe('an erasure that was left', () => {
       },
       now,
     );
+  /** Finishes what an earlier process left. */
+  async function finishLeft(changes?: Partial<HandleContext>): Promise<void> {
+    const { takeOver, finish } = finisher(undefined, changes);
+    await takeOver();
+    await finish(never);
+  }
   const withoutLog = () => over({ append: () => Promise.reject(storeUnavailableError('away')) });
 
   test('because the log was away is noted, and done when it is back', async () => {
@@ -283,7 +289,7 @@ describe('an erasure that was left', () => {
       code: 'store_unavailable',
     });
     expect([await begun(), await isErased(STREAM)]).toEqual([[STREAM], false]);
-    await finisher().finish(never, 0);
+    await finishLeft();
     expect([await begun(), await isErased(STREAM)]).toEqual([[], true]);
     const { metadata } = (await stored(STREAM)).at(-1)!;
     expect(JSON.parse(metadata)).toMatchObject(actor);
@@ -298,7 +304,7 @@ describe('an erasure that was left', () => {
     await eraseStream({ ...withoutLog(), ...later }, STREAM, grounds, sweeper).catch(
       () => undefined,
     );
-    await finisher(undefined, later).finish(never, 0);
+    await finishLeft(later);
     const last = (await stored(STREAM)).at(-1)!;
     expect(JSON.parse(last.data)).toMatchObject(grounds);
     expect(JSON.parse(last.metadata)).toMatchObject(sweeper);
@@ -307,9 +313,10 @@ describe('an erasure that was left', () => {
   test('and is refused by now is told once and given up', async () => {
     damage(`DELETE FROM events WHERE stream = '${ACCOUNT}' AND revision = 0`);
     await context.store.keys.beginErasure(ACCOUNT, serializeErasureReason(REQUEST, actor));
-    const { finish, unfinished } = finisher();
-    await finish(never, 0);
-    await finish(never, 0);
+    const { takeOver, finish, unfinished } = finisher();
+    await takeOver();
+    await finish(never);
+    await finish(never);
     expect([await begun(), lines, unfinished()]).toEqual([
       [],
       [{ stream: ACCOUNT, err: expect.objectContaining({ code: 'erasure_refused' }) }],
@@ -332,8 +339,9 @@ describe('an erasure that was left', () => {
         return Promise.reject(new Error('no'));
       },
     };
-    const { finish, unfinished } = finisher(() => now, { store });
-    for (; now < 3_600_000; now += 2_000) await finish(never, 0);
+    const { takeOver, finish, unfinished } = finisher(() => now, { store });
+    await takeOver();
+    for (; now < 3_600_000; now += 2_000) await finish(never);
     // Two of each attempt.
     expect(reads).toBeLessThan(40);
     expect(reads).toBeGreaterThan(10);
@@ -344,7 +352,7 @@ describe('an erasure that was left', () => {
       reason: `${broken}: It failed; see the log for the reason.`,
     });
     await context.store.keys.endErasure(broken, []);
-    await finish(never, 0);
+    await finish(never);
     expect(unfinished()).toBeUndefined();
   });
 
@@ -359,7 +367,7 @@ describe('an erasure that was left', () => {
     });
     expect((await typesOf(STREAM)).at(-1)).toBe('session.erased.v1');
     const before = await stored(STREAM);
-    await finisher().finish(never, 0);
+    await finishLeft();
     expect([await begun(), await isErased(STREAM)]).toEqual([[], true]);
     expect(await stored(STREAM)).toEqual(before);
   });
@@ -380,9 +388,10 @@ describe('an erasure that was left', () => {
 
   test('is left alone at first: whoever began it may be at work on it', async () => {
     await write(STREAM, ...talked);
-    await context.store.keys.beginErasure(STREAM, serializeErasureReason(REQUEST, actor));
     let now = 0;
-    const { finish } = finisher(() => now);
+    const { takeOver, finish } = finisher(() => now);
+    await takeOver();
+    await context.store.keys.beginErasure(STREAM, serializeErasureReason(REQUEST, actor));
     await finish(never);
     now = 29_000;
     await finish(never);
