@@ -23,15 +23,20 @@ export interface McpConnection {
   ): Promise<DescribedTools | undefined>;
   /** Calls a tool with arguments as JSON. */
   callTool(tool: string, args: string, signal: AbortSignal): Promise<CallReply>;
-  /** Why it has ended, and how many log messages were discarded; undefined while it is open. */
+  /** Why it takes no more calls; undefined while it is open. */
   end(): ConnectionEnd | undefined;
   /** Sets the listener, which is called when the connection closes or the tools have changed. */
   watch(listener: (event: 'closed' | 'changed') => void): void;
+  /** Waits for the calls in flight, and closes the connection. */
+  closeAfterCalls(): Promise<void>;
   close(): Promise<void>;
 }
 
 interface ConnectionEnd {
+  /** The calls in flight to a `forgotten` session have outcomes, those of a `lost` connection do not. */
+  kind: 'lost' | 'forgotten';
   reason: string;
+  /** Log messages of the server. */
   discardedLogs: number;
 }
 
@@ -52,18 +57,19 @@ export async function connectMcp(
   let end: ConnectionEnd | undefined;
   let listener: ((event: 'closed' | 'changed') => void) | undefined;
 
-  function onEnd(kind: 'lost' | 'forgotten', reached: ConnectionEnd): void {
+  function onEnd(reached: ConnectionEnd): void {
+    const { kind, reason } = reached;
+    const failure = new McpFailure({ kind, reason, quote: '' });
+    if (kind === 'lost') for (const { reject } of pending.values()) reject(failure);
     if (end) return;
     end = reached;
-    const failure = new McpFailure({ kind, reason: reached.reason, quote: '' });
-    for (const { reject } of pending.values()) reject(failure);
     listener?.('closed');
   }
-  void held.ended.then((reason) => onEnd('lost', { reason, discardedLogs: 0 }));
+  void held.ended.then((reason) => onEnd({ kind: 'lost', reason, discardedLogs: 0 }));
   port.on('message', (report: ThreadReport) => {
     if ('reply' in report) pending.get(report.id)?.resolve(report.reply);
     else if ('failure' in report) pending.get(report.id)?.reject(new McpFailure(report.failure));
-    else if (report.event === 'closed') onEnd(report.kind, report);
+    else if (report.event === 'closed') onEnd(report);
     else listener?.('changed');
   });
   // Listening to a port keeps the process alive.
@@ -75,7 +81,7 @@ export async function connectMcp(
     stop: AbortSignal,
   ): Promise<Reply> {
     stop.throwIfAborted();
-    if (end) throw new McpFailure({ kind: 'lost', reason: end.reason, quote: '' });
+    if (end) throw new McpFailure({ ...end, quote: '' });
     const id = (requests += 1);
     const reply = Promise.withResolvers<Reply>();
     pending.set(id, reply);
@@ -106,7 +112,9 @@ export async function connectMcp(
     return (await request(ending, stop)) as DescribedTools | undefined;
   }
 
-  async function close(): Promise<void> {
+  let closing: Promise<void> | undefined;
+  const close = (): Promise<void> => (closing ??= closeOnce());
+  async function closeOnce(): Promise<void> {
     const closed = once(port, 'close');
     send({ op: 'close' });
     const isClosed = await resolvesWithin(
@@ -115,6 +123,11 @@ export async function connectMcp(
     );
     if (!isClosed) held.terminate();
     held.release();
+  }
+
+  async function closeAfterCalls(): Promise<void> {
+    await Promise.allSettled(Array.from(pending.values(), ({ promise }) => promise));
+    await close();
   }
 
   try {
@@ -128,6 +141,7 @@ export async function connectMcp(
     callTool: (tool, args, stop) => request({ op: 'call', tool, args }, stop) as Promise<CallReply>,
     end: () => end,
     watch: (next) => void (listener = next),
+    closeAfterCalls,
     close,
   };
 }

@@ -23,7 +23,7 @@ export type ThreadRequest =
 export interface Failure {
   /**
    * `lost` where it is unknown whether the server did something, `forgotten` where it did nothing because
-   * it has no such session any more. The connection then ends with its last call in flight.
+   * it has no such session any more. The connection then takes no more calls.
    */
   kind: 'timeout' | 'refused' | 'invalid' | 'lost' | 'forgotten';
   /** For operators. It quotes nothing from the server, which may be hostile. */
@@ -68,8 +68,8 @@ export type ThreadReport =
   | { id: number; failure: Failure }
   | { event: 'changed' }
   /**
-   * The connection has ended. Requests without a reply fail with `kind`. A number of log messages
-   * was discarded.
+   * The connection has ended. Requests without a reply fail when it is `lost`, and keep their outcomes
+   * when the session is `forgotten`. A number of log messages was discarded.
    */
   | { event: 'closed'; kind: 'lost' | 'forgotten'; reason: string; discardedLogs: number };
 

@@ -36,10 +36,6 @@ const NAMED = 10;
 /** A listing pauses for this many times as long as it took, so that it can't take a whole core. */
 const PAUSE_FACTOR = 10;
 
-/** Whether a listing failed in a way that leaves the calls in flight to end as they will. */
-const leavesCalls = (error: unknown): boolean =>
-  error instanceof McpFailure && (error.kind === 'timeout' || error.kind === 'forgotten');
-
 /** The resources that all groups of a process share. */
 export interface McpResources {
   logger: Logger;
@@ -74,6 +70,8 @@ export function supervise(
   let replaced: Permit | undefined;
   let lacksMemory = false;
   let current: McpConnection | undefined;
+  /** Connections of forgotten sessions, which close after their calls. */
+  const retired = new Set<McpConnection>();
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let refusedTools: readonly string[] = [];
   /** The invalid items in the last answer of tools, by name. */
@@ -179,9 +177,9 @@ export function supervise(
       const { lost, due } = watchFrom(connection);
       const began = performance.now();
       await list(connection).catch((error: unknown) => {
-        // A server that handles one request at a time may be busy with a call. The connection of
-        // a forgotten session ends with its last call.
-        if (current !== connection || !leavesCalls(error) || !isBusy()) throw error;
+        // A server that handles one request at a time may be busy with a call.
+        const isLate = error instanceof McpFailure && error.kind === 'timeout';
+        if (current !== connection || !isLate || !isBusy()) throw error;
       });
       current = connection;
       if (health.state !== 'up')
@@ -193,6 +191,12 @@ export function supervise(
       await sleepUntilAborted(pauseMs, { signal: lost });
       await sleepUntilAborted(refreshMs, { signal: due });
     }
+  }
+
+  async function retire(connection: McpConnection): Promise<void> {
+    retired.add(connection);
+    await connection.closeAfterCalls();
+    retired.delete(connection);
   }
 
   async function attempt(): Promise<void> {
@@ -209,7 +213,8 @@ export function supervise(
     const reason =
       end?.reason ?? (failure instanceof McpFailure ? failure.reason : 'it can’t be used');
     current = undefined;
-    await connection?.close();
+    if (end?.kind === 'forgotten') void retire(connection!);
+    else await connection?.close();
     if (signal.aborted) return;
     if (health.state !== 'away' || health.reason !== reason)
       logger.warn(
@@ -253,6 +258,7 @@ export function supervise(
       closing.abort();
       wake?.();
       await running;
+      await Promise.all(Array.from(retired, (connection) => connection.close()));
       permit.release();
     },
   };

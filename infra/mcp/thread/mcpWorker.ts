@@ -54,13 +54,14 @@ function serve({ server, version, port }: ThreadOpening): void {
         op === 'open'
           ? openingFailure(error, client.lastWords())
           : requestFailure(error, client.hasSession());
+      // The protocol demands a new session. The calls in flight keep their own outcomes.
+      if (failure.kind === 'forgotten' && !forgotten) {
+        forgotten = failure;
+        report({ event: 'closed', kind: 'forgotten', reason: failure.reason, discardedLogs: 0 });
+      }
       report({ id, failure });
-      if (failure.kind === 'forgotten') forgotten = failure;
     }
     running.delete(id);
-    // The protocol demands a new session. The calls in flight keep their own outcomes.
-    if (forgotten && running.size === 0)
-      report({ event: 'closed', kind: 'forgotten', reason: forgotten.reason, discardedLogs: 0 });
   }
 
   async function close(): Promise<void> {

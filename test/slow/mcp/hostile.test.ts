@@ -296,6 +296,7 @@ describe('a server over HTTP that', () => {
     jest.replaceProperty(LIMITS.mcp, 'listPauseMs', 600_000 as never);
     let session = 0;
     let forgotten = false;
+    let answerLate: (() => void) | undefined;
     const { server, group } = await serve((request, response) => {
       let body = '';
       request.on('data', (chunk) => (body += chunk));
@@ -316,15 +317,22 @@ describe('a server over HTTP that', () => {
           'tools/list': { tools: [{ name: 'act', inputSchema: { type: 'object' } }] },
           'tools/call': { content: [{ type: 'text', text: `in session ${session}` }] },
         };
-        response.writeHead(200, {
-          'content-type': 'application/json',
-          'mcp-session-id': String(session),
-        });
-        return response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+        const answer = (): void => {
+          response.writeHead(200, {
+            'content-type': 'application/json',
+            'mcp-session-id': String(session),
+          });
+          response.end(JSON.stringify({ jsonrpc: '2.0', id, result: results[method] }));
+        };
+        if (params?.arguments?.late === true) answerLate = answer;
+        else answer();
+        return undefined;
       });
     });
     await group.known();
     expect((await group.call('act', {}, calling)).result).toBe('in session 1');
+    const late = group.call('act', { late: true }, calling);
+    await until(() => answerLate !== undefined);
     forgotten = true;
     expect(await group.call('act', {}, calling)).toEqual({
       result:
@@ -335,6 +343,9 @@ describe('a server over HTTP that', () => {
     expect(group.health()).toMatchObject({ name: 'files', reason: 'it has forgotten the session' });
     await until(() => session === 2 && group.health().state === 'up');
     expect((await group.call('act', {}, calling)).result).toBe('in session 2');
+    // A call that the server still works on keeps its outcome, and does not delay the new session.
+    answerLate!();
+    expect((await late).result).toBe('in session 1');
     await closeGroups();
     server.close();
     server.closeAllConnections();

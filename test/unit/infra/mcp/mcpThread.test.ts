@@ -26,7 +26,11 @@ test('a thread that fails ends its connections and requests, and the next one ha
   await expect(call).rejects.toMatchObject({ kind: 'lost', reason: 'its thread has ended' });
   expect(await place.ended).toBe('its thread has ended');
   place.release();
-  expect(connection.end()).toEqual({ reason: 'its thread has ended', discardedLogs: 0 });
+  expect(connection.end()).toEqual({
+    kind: 'lost',
+    reason: 'its thread has ended',
+    discardedLogs: 0,
+  });
   expect(events).toEqual(['closed']);
   await connection.close();
   const next = await connect();

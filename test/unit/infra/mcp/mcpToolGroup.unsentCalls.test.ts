@@ -41,7 +41,7 @@ test('concurrent calls of a forgotten session, sent or not, are known not to be 
   server.close();
 });
 
-test('a listing whose session is forgotten leaves the calls in flight', async () => {
+test('a listing whose session is forgotten leaves the calls in flight, and a new session begins', async () => {
   // The threads start with another server: the pause after a listing is ten times as long as it took.
   const other = openGroup(serverWith(hostileServer('plain'), { name: 'other' }));
   await until(() => other.health().state === 'up');
@@ -51,10 +51,15 @@ test('a listing whose session is forgotten leaves the calls in flight', async ()
   const result = call(1);
   await until(() => server.calls().length === 1);
   server.forgetListings();
-  await until(() => server.refusedListings() > 1, 40_000);
+  await until(() => server.refusedListings() === 1, 40_000);
+  await until(() => group.health().state === 'away');
+  await until(() => group.health().state === 'up');
+  const later = call(2);
+  await until(() => server.calls().length === 2);
+  server.answer(2);
+  expect(await later).toBe('answer 2');
   server.answer(1);
   expect(await result).toBe('answer 1');
-  await until(() => group.health().state === 'away');
   server.close();
 }, 60_000);
 
