@@ -2,7 +2,13 @@ import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { Checkpoint, Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import {
+  totalBytesOf,
+  type Checkpoint,
+  type Position,
+  type StoredEvent,
+} from '../../../shared/ports/eventStore.ts';
+import { KIB } from '../../../shared/lib/units.ts';
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import { createLogEndEstimate } from '../../../shared/eventlog/identity/endOfLog.ts';
@@ -15,6 +21,11 @@ import { troubleReason } from './reports.ts';
  * bounds how fast the projection catches up.
  */
 const BATCH_SIZE = 1000;
+/**
+ * The mean size of events from which on they are not gathered: commits are then the least of the work,
+ * and a reader would wait for all that has gathered.
+ */
+const LARGE_BYTES = 8 * KIB;
 const PAUSES = { firstMs: 100, longestMs: 5000 };
 
 interface SubscriptionState {
@@ -45,6 +56,7 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
   // A thread that died may have applied events without reporting them.
   let isFirst = true;
   let progress: AppliedBatch;
+  let areLarge = false;
 
   await followLog({
     log,
@@ -69,6 +81,7 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
           : percentOf(position, endPosition);
       const keepsRows = !isFirst && events.every(keepsKnownRows);
       isFirst = false;
+      areLarge = events.length > 0 && totalBytesOf(events) >= LARGE_BYTES * events.length;
       progress = {
         position,
         caughtUp,
@@ -80,7 +93,7 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
     },
     async onHandled() {
       onProgress(progress);
-      if (progress.caughtUp && progress.keepsKnownRows) await gathering?.pause(signal);
+      if (progress.caughtUp && progress.keepsKnownRows && !areLarge) await gathering?.pause(signal);
     },
   });
 }
