@@ -25,25 +25,34 @@ interface KnownAgent {
 }
 
 /** The row after an event of the agent's stream. */
-function rowAfter(row: AgentRow, { recorded, event }: DecodedEvent): AgentRow {
+function rowAfter(row: AgentRow | undefined, { recorded, event }: DecodedEvent): AgentRow {
   const [change] = projectAgent(recorded, event as AgentEvent);
   const before = event.type === 'agent.created.v1' ? undefined : row;
   const apply = change!.change as (row: AgentRow | undefined) => AgentRow;
   return { ...apply(before), account_id: recorded.metadata.account_id };
 }
 
+const unlessDeleted = (row: AgentRow): AgentRow | undefined =>
+  row.deleted && !row.erased ? undefined : row;
+
 /**
  * Checks rows of agents against the last event of their stream. `check` resolves with the agent as
  * the log has it, which may be newer than the row, and undefined for a deleted one. It rejects with
  * `read_model_damaged` for a row that does not say what its event says; `stream_damaged`,
- * `release_too_old`, `key_missing`, `store_unavailable`. `forget` drops the
- * texts of an agent in memory, or all of them. `now` returns milliseconds of a monotonic clock.
+ * `release_too_old`, `key_missing`, `store_unavailable`. `readNew` resolves with an agent that the read
+ * models need not show yet, and undefined where the log does not show its few events either. `forget`
+ * drops the texts of an agent in memory, or all of them. `now` returns milliseconds of a monotonic
+ * clock.
  */
 export function createAgentRowCheck(
   source: StreamSource,
   findings: RowFindings,
   now: () => number,
-): { check: (row: AgentRow) => Promise<AgentRow | undefined>; forget: (agentId?: string) => void } {
+): {
+  check: (row: AgentRow) => Promise<AgentRow | undefined>;
+  readNew: (agentId: string) => Promise<AgentRow | undefined>;
+  forget: (agentId?: string) => void;
+} {
   const agents = new LRUCache<string, KnownAgent>({
     maxSize: LIMITS.cache.rowChars,
     sizeCalculation: ({ row }) =>
@@ -118,9 +127,12 @@ export function createAgentRowCheck(
   }
 
   return {
-    async check(row) {
-      const newest = await newestRow(row);
-      return newest.deleted && !newest.erased ? undefined : newest;
+    check: async (row) => unlessDeleted(await newestRow(row)),
+    async readNew(agentId) {
+      const events = await read(agentId, 0, PAGE_EVENTS);
+      if (events.length === PAGE_EVENTS) return undefined;
+      const row = events.reduce<AgentRow | undefined>(rowAfter, undefined);
+      return row && unlessDeleted(row);
     },
     forget: (agentId) => void (agentId === undefined ? agents.clear() : agents.delete(agentId)),
   };

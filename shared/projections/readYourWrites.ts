@@ -1,6 +1,7 @@
 import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
+import type { AgentRow } from '../readModels/tables.ts';
 import { createPendingWrites } from './pendingWrites.ts';
 
 interface Options {
@@ -10,6 +11,8 @@ interface Options {
   late: () => string | undefined;
   /** The position up to which the read models show everything. */
   shown: () => Position | undefined;
+  /** Reads an agent from the log; resolves with undefined where that is not possible. */
+  readNewAgent: (agentId: string) => Promise<AgentRow | undefined>;
 }
 
 /** The queries of clients. */
@@ -35,7 +38,7 @@ const later = (left: Position | undefined, right: Position): Position =>
  */
 export function readYourWrites(
   readModels: ReadModels,
-  { waitMs, late, shown }: Options,
+  { waitMs, late, shown, readNewAgent }: Options,
 ): ReadModels {
   /** The position of the last write that was acknowledged though it was not shown in time. */
   let overdue: Position | undefined;
@@ -85,11 +88,13 @@ export function readYourWrites(
       pending.add(id, position);
       return true;
     },
-    /** Only an agent that is not shown yet may be new: runs of others do not wait. */
+    /** A new agent is read from the log, so that its first run does not wait for the projection. */
     async findAgent(id) {
       const agent = await findShownAgent(id);
       const position = newAgents.find(id);
       if (agent || position === undefined) return agent;
+      const newAgent = await readNewAgent(id);
+      if (newAgent) return newAgent;
       await requireShown(position);
       return findShownAgent(id);
     },

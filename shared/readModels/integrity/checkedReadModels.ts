@@ -3,6 +3,7 @@ import { createAgentRowCheck } from '../../agents/checkedRows.ts';
 import { streamId, streamKind } from '../../eventlog/streams.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import type { ReadModels } from '../../ports/readModels.ts';
+import type { AgentRow } from '../tables.ts';
 import type { DamagedRows } from './damagedRows.ts';
 import { withCheckedTexts } from './checkedTexts.ts';
 import { createRowFindings } from './rowFindings.ts';
@@ -25,7 +26,8 @@ const checking =
  * of rows whose texts are encrypted.
  * Each row is checked against the events of its stream before it is used, because an account with write access
  * to the database of the read models can change any row. What the log says is kept in memory, so a row
- * that is read again costs a comparison; `forget` drops what it says of a stream, or all. The queries reject with `read_model_damaged`, too. `now` is a
+ * that is read again costs a comparison; `forget` drops what it says of a stream, or all. The queries
+ * reject with `read_model_damaged`, too. `readNewAgent` reads an agent from the log alone. `now` is a
  * monotonic clock in milliseconds.
  */
 export function checkedReadModels<Queries extends Checked>(
@@ -33,7 +35,10 @@ export function checkedReadModels<Queries extends Checked>(
   source: StreamSource,
   damaged: DamagedRows,
   now = (): number => performance.now(),
-): Queries & { forget: (stream?: string) => void } {
+): Queries & {
+  forget: (stream?: string) => void;
+  readNewAgent: (agentId: string) => Promise<AgentRow | undefined>;
+} {
   const findings = createRowFindings(damaged, queries, now);
   const accounts = createAccountRowChecks(source, findings, now);
   const agents = createAgentRowCheck(source, findings, now);
@@ -43,6 +48,7 @@ export function checkedReadModels<Queries extends Checked>(
     findApiKeyByHash: checking(queries.findApiKeyByHash, accounts.checkKey),
     findAccount: checking(queries.findAccount, accounts.checkAccount),
     findAgent: checking(queries.findAgent, agents.check),
+    readNewAgent: agents.readNew,
     forget(stream) {
       const kind = stream && streamKind(stream);
       const id = stream && streamId(stream);

@@ -363,7 +363,7 @@ test.each(QUERIES)('%s follows an index', async (_, ask) => {
 
 test('every query is looked at here', () => {
   const { untilShown: _, close: _close, ...queries } = readModels;
-  const others = ['checkpoint', 'generation', 'holdsErased', 'damagedWords'];
+  const others = ['checkpoint', 'generation', 'holdsErased', 'damagedWords', 'shown'];
   const named = [...QUERIES.map(([name]) => name), ...READ_AS_A_WHOLE, ...others];
   expect(Object.keys(queries).toSorted()).toEqual(named.toSorted());
 });

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
+import type { AgentRow } from '../../../../shared/readModels/tables.ts';
 import { readYourWrites } from '../../../../shared/projections/readYourWrites.ts';
 
 const FIRST_PAGE = { limit: 10, bytes: 1_000 };
@@ -8,7 +9,12 @@ const at = (position: number): Position => String(position).padStart(4, '0') as 
 
 /** Read models that show everything up to a position, and note how long they were waited for. */
 function shownUpTo(first: number) {
-  const state = { shown: at(first), waits: [] as number[], late: undefined as string | undefined };
+  const state = {
+    shown: at(first),
+    waits: [] as number[],
+    late: undefined as string | undefined,
+    logged: [] as string[],
+  };
   const inner = {
     untilShown: async (position: Position, timeoutMs: number) => {
       state.waits.push(timeoutMs);
@@ -29,6 +35,8 @@ function shownUpTo(first: number) {
     waitMs: 700,
     late: () => state.late,
     shown: () => state.shown,
+    readNewAgent: async (agent_id) =>
+      state.logged.includes(agent_id) ? ({ agent_id } as AgentRow) : undefined,
   });
   return { state, readModels };
 }
@@ -123,6 +131,15 @@ test('a new agent is waited for by lists of its account, and by a query that doe
   expect(await readModels.findAgent('agent_new')).toMatchObject({ agent_id: 'agent_new' });
   await readModels.agentListVersion('acct_1');
   expect(state.waits).toEqual([700, 700]);
+});
+
+test('a new agent that the log has is not waited for', async () => {
+  const { state, readModels } = shownUpTo(5);
+  readModels.showLater!({ position: at(7), account_id: 'acct_1', agent_id: 'agent_new' });
+  state.logged = ['agent_new', 'agent_unknown'];
+  expect(await readModels.findAgent('agent_new')).toEqual({ agent_id: 'agent_new' });
+  expect(await readModels.findAgent('agent_unknown')).toBeUndefined();
+  expect(state.waits).toEqual([]);
 });
 
 test('nothing is shown later where it is known that it will not be', () => {

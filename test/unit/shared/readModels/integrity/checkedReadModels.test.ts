@@ -136,6 +136,27 @@ async function failure(query: Promise<unknown>): Promise<[unknown, DamagedRow[]]
   return [error, damaged.list()];
 }
 
+describe('an agent that the read models do not show yet', () => {
+  test('is what they will show', async () => {
+    expect(await checked.readNewAgent('agent_1')).toEqual(agent);
+    append(AGENT, agentUpdated({ instruction: 'Later.' }));
+    const changed = await checked.readNewAgent('agent_1');
+    await project();
+    expect(changed).toEqual(agent);
+  });
+
+  test('is not there where it was deleted, or where the log does not show it either', async () => {
+    expect(await checked.readNewAgent('agent_2')).toBeUndefined();
+    append(AGENT, agentDeleted());
+    expect(await checked.readNewAgent('agent_1')).toBeUndefined();
+  });
+
+  test('is not read here once it has many events', async () => {
+    for (let events = 0; events < 16; events += 1) append(AGENT, agentUpdated());
+    expect(await checked.readNewAgent('agent_1')).toBeUndefined();
+  });
+});
+
 describe('an API key', () => {
   test('is what the log says, which is read once', async () => {
     expect(await checked.findApiKey('key_1')).toBe(key);
