@@ -27,18 +27,13 @@ const FIRST_EVENTS_WAIT_MS = 1_000;
 /** The largest delay of a timer: a stream waits for memory until its client disconnects. */
 const UNLIMITED_MS = 2 ** 31 - 1;
 
-/** The memory of responses, for events. Few and small events do not wait for it. */
+/** The memory of responses, for events. */
 const responseMemoryFor = (
-  { memory }: Pick<RouteContext, 'memory'>,
+  { memory, responseMemory }: Pick<RouteContext, 'memory' | 'responseMemory'>,
   account_id: string,
   waitMs: number,
 ): FeedMemory => ({
-  tryReserve(bytes) {
-    const request = { account_id, purpose: 'answers', bytes } as const;
-    return bytes <= LIMITS.http.smallAnswerBytes
-      ? memory.forceReserve(request)
-      : memory.tryReserve(request);
-  },
+  tryReserve: (bytes) => responseMemory.tryAcquire(account_id, bytes),
   reserve: (bytes, signal) =>
     memory.reserve({ account_id, purpose: 'answers', bytes }, { waitMs, signal }),
 });
