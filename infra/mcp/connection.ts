@@ -27,6 +27,8 @@ export interface McpConnection {
   end(): ConnectionEnd | undefined;
   /** Sets the listener, which is called when the connection closes or the tools have changed. */
   watch(listener: (event: 'closed' | 'changed') => void): void;
+  /** True while a request has no reply. */
+  isBusy(): boolean;
   /** Waits for the calls in flight, and closes the connection. */
   closeAfterCalls(): Promise<void>;
   close(): Promise<void>;
@@ -123,6 +125,7 @@ export async function connectMcp(
     );
     if (!isClosed) held.terminate();
     held.release();
+    onEnd({ kind: 'lost', reason: 'it was closed', discardedLogs: 0 });
   }
 
   async function closeAfterCalls(): Promise<void> {
@@ -140,6 +143,7 @@ export async function connectMcp(
     listTools,
     callTool: (tool, args, stop) => request({ op: 'call', tool, args }, stop) as Promise<CallReply>,
     end: () => end,
+    isBusy: () => pending.size > 0,
     watch: (next) => void (listener = next),
     closeAfterCalls,
     close,

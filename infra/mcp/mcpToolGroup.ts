@@ -5,7 +5,6 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { Calling, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { ToolResult } from '../../shared/ports/toolbox.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
-import type { McpConnection } from './connection.ts';
 import { McpFailure } from './messages.ts';
 import type { McpServer } from './server.ts';
 import { supervise, type McpResources } from './supervise.ts';
@@ -61,15 +60,15 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
     { permits: calls, bytes: Infinity },
     { permits: callsOfAccount, bytes: Infinity },
   );
-  const supervised = supervise(server, resources, () => semaphore.activeCount() > 0);
+  const supervised = supervise(server, resources);
 
   async function callTool(
-    connection: McpConnection,
     { tool, args }: { tool: string; args: string },
     { account_id, signal }: Calling,
   ): Promise<ToolResult> {
     using _permit = await semaphore.acquire({ account_id }, { waitMs: callWaitMs, signal });
-    if (connection.end()) return away;
+    const connection = supervised.connection();
+    if (!connection || connection.end()) return away;
     const { invalidItems, ...result } = await connection.callTool(tool, args, signal);
     supervised.noteAnswer(tool, invalidItems);
     return result;
@@ -96,9 +95,8 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
       return failed(
         `The arguments of ${wanted} do not fit: ${problem}. Their JSON Schema: ${schema}`,
       );
-    const connection = supervised.connection();
-    if (!connection) return away;
-    return callTool(connection, { tool, args: args! }, calling);
+    if (!supervised.connection()) return away;
+    return callTool({ tool, args: args! }, calling);
   }
 
   return {

@@ -54,7 +54,6 @@ const NO_MEMORY = 'there is no memory for its list of tools, which is loaded lat
 export function supervise(
   server: McpServer,
   { logger, version, thread, schemas, memory }: McpResources,
-  isBusy: () => boolean,
 ): Supervised {
   const closing = new AbortController();
   const { signal } = closing;
@@ -70,8 +69,8 @@ export function supervise(
   let replaced: Permit | undefined;
   let lacksMemory = false;
   let current: McpConnection | undefined;
-  /** Connections of forgotten sessions, which close after their calls. */
-  const retired = new Set<McpConnection>();
+  /** The connection of the last forgotten session, which closes after its calls. */
+  let retired: McpConnection | undefined;
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let refusedTools: readonly string[] = [];
   /** The invalid items in the last answer of tools, by name. */
@@ -109,10 +108,10 @@ export function supervise(
     return isNew && hasMemory;
   }
 
-  async function list(connection: McpConnection): Promise<void> {
+  async function list(connection: McpConnection, lost: AbortSignal): Promise<void> {
     let next: ListSummary | undefined;
     try {
-      const described = await connection.listTools((summary) => reserve((next = summary)), signal);
+      const described = await connection.listTools((summary) => reserve((next = summary)), lost);
       if (!described || !next) return;
       const read = await readToolList(server, described, { before: tools ?? [], schemas });
       // Tools that are only refused here may be accepted next time.
@@ -176,10 +175,10 @@ export function supervise(
     while (!connection.end() && !signal.aborted) {
       const { lost, due } = watchFrom(connection);
       const began = performance.now();
-      await list(connection).catch((error: unknown) => {
+      await list(connection, lost).catch((error: unknown) => {
         // A server that handles one request at a time may be busy with a call.
         const isLate = error instanceof McpFailure && error.kind === 'timeout';
-        if (current !== connection || !isLate || !isBusy()) throw error;
+        if (current !== connection || !isLate || !connection.isBusy()) throw error;
       });
       current = connection;
       if (health.state !== 'up')
@@ -193,10 +192,14 @@ export function supervise(
     }
   }
 
-  async function retire(connection: McpConnection): Promise<void> {
-    retired.add(connection);
-    await connection.closeAfterCalls();
-    retired.delete(connection);
+  /** A server that forgets sessions faster than it answers calls loses the calls of the earlier ones. */
+  function retire(connection: McpConnection): void {
+    const earlier = retired;
+    retired = connection;
+    for (const closed of [earlier?.close(), connection.closeAfterCalls()])
+      closed?.catch((error: unknown) => {
+        logger.error({ server: server.name, err: error }, 'an MCP connection could not be closed');
+      });
   }
 
   async function attempt(): Promise<void> {
@@ -213,7 +216,7 @@ export function supervise(
     const reason =
       end?.reason ?? (failure instanceof McpFailure ? failure.reason : 'it can’t be used');
     current = undefined;
-    if (end?.kind === 'forgotten') void retire(connection!);
+    if (end?.kind === 'forgotten') retire(connection!);
     else await connection?.close();
     if (signal.aborted) return;
     if (health.state !== 'away' || health.reason !== reason)
@@ -258,7 +261,7 @@ export function supervise(
       closing.abort();
       wake?.();
       await running;
-      await Promise.all(Array.from(retired, (connection) => connection.close()));
+      await retired?.close();
       permit.release();
     },
   };

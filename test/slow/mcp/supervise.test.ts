@@ -50,7 +50,7 @@ test.each([
   });
   const memory = createMemoryLedger();
   const resources = { logger: createLogger('silent'), version: '1', thread, schemas, memory };
-  supervised = supervise(serverWith(processOf()), resources, () => false);
+  supervised = supervise(serverWith(processOf()), resources);
   await until(() => lists() > 1);
   expect(lists()).toBe(2);
 });

@@ -63,7 +63,7 @@ function start(memory: MemoryLedger, names: string[]) {
     argumentsProblemOf: async () => undefined,
   };
   const resources = { logger, version: '1', thread, schemas, memory };
-  const supervised = supervise(server, resources, () => false);
+  const supervised = supervise(server, resources);
   ({ close } = supervised);
   async function list(...next: string[]): Promise<void> {
     names.splice(0, names.length, ...next);
