@@ -1,3 +1,4 @@
+import { KIB } from '../../shared/lib/units.ts';
 import { onStopSignal } from '../process/stopSignals.ts';
 import type { CommandProcess } from './context.ts';
 import { interruptedError, reportCliFailure, resultLostError } from './failure.ts';
@@ -9,17 +10,24 @@ const CLOSE_LIMIT_MS = 3_000;
 
 const args = process.argv.slice(2);
 
-/** True once some of the result was written. */
+/** A pipe takes a piece of this size whole or not at all (PIPE_BUF of Linux). */
+const PIECE_BYTES = 4 * KIB;
+
+/** True once the beginning of the result was written. */
 let isWritten = false;
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-  // A reader that has seen enough (`events tail | head`) is not an error. One that was gone before the
-  // first line is: the line may be a key, which is shown only once.
+  // A reader that closes the pipe after the beginning (`events tail | head`) is not an error. A pipe
+  // that is closed before is one: the result may be a key, which is shown only once.
   if (error.code !== 'EPIPE' || !isWritten)
     reportCliFailure(resultLostError(error), isJson(args), process);
   process.exit();
 });
 const stdout = {
-  write: (text: string) => process.stdout.write(text, (error) => (isWritten ||= !error)),
+  write(text: string) {
+    const bytes = Buffer.from(text);
+    for (const piece of [bytes.subarray(0, PIECE_BYTES), bytes.subarray(PIECE_BYTES)])
+      if (piece.length > 0) process.stdout.write(piece, (error) => (isWritten ||= !error));
+  },
 };
 // Failing to write progress affects neither the work of a command nor its exit code.
 process.stderr.on('error', () => undefined);

@@ -34,7 +34,6 @@ function tableLines<Row>(rows: readonly Row[], columns: Columns<Row>): string[] 
 
 /** Writes results as JSON or as text; stored texts can't control the terminal. */
 export function createOutput(json: boolean, write: (text: string) => void): Output {
-  // In one piece, so that a reader gets all of a result or nothing.
   const print = (lines: readonly string[]): void =>
     write(lines.map((line) => `${escapeControls(line)}\n`).join(''));
   const document = (data: object): void => write(`${jsonLine(data)}\n`);

@@ -6,17 +6,16 @@ import { fileError } from './failure.ts';
 const MOST_BYTES = 64 * MIB;
 
 /**
- * Reads a text file or pipe that an operator named; undefined if none was named. Throws
- * `configuration_invalid` for one that can't be read, and for more than 64 MiB.
+ * Reads a text file or pipe that an operator named. Throws `configuration_invalid` for one that can't
+ * be read, or has more than 64 MiB.
  */
-export async function readTextFile(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
+export async function readTextFile(file: string): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   try {
     for await (const chunk of createReadStream(file) as AsyncIterable<Buffer>) {
       bytes += chunk.length;
-      if (bytes > MOST_BYTES) throw new Error(`more than the ${MOST_BYTES} bytes that are read`);
+      if (bytes > MOST_BYTES) throw new Error('it is larger than 64 MiB');
       chunks.push(chunk);
     }
   } catch (error) {

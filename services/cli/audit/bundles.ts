@@ -189,7 +189,7 @@ async function verifyBundleFile(
 ): Promise<void> {
   const { output, progress, signal } = terminal;
   const policy = parseWitnessPolicy(options);
-  const checkpointText = await readTextFile(checkpoint);
+  const checkpointText = checkpoint === undefined ? undefined : await readTextFile(checkpoint);
   const began = performance.now();
   const onProgress = (events: number): void => {
     signal.throwIfAborted();

@@ -95,7 +95,7 @@ export async function proveForExport(
   head: StoredEvent,
   { checkpoint: file, vkey: given }: { checkpoint?: string; vkey?: string },
 ): Promise<ExportProof> {
-  const text = await readTextFile(file);
+  const text = file === undefined ? undefined : await readTextFile(file);
   const tiles = await operator.tiles();
   const { vkeys } = await readVkeys(operator, (await readOwnHead(operator))?.origin);
   if (text === undefined) {

@@ -68,7 +68,7 @@ async function verifyReceiptFile(
   options: WitnessOptions & { vkey: string },
 ): Promise<void> {
   const policy = parseWitnessPolicy(options);
-  const text = (await readTextFile(file))!;
+  const text = await readTextFile(file);
   await showVerdict(terminal, () => {
     const receipt = verifyReceipt(text, { vkey: options.vkey, ...policy });
     const { data, metadata, id, revision } = receipt.event;

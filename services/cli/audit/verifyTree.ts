@@ -150,7 +150,7 @@ export async function openComparedTree(
   // In this order: a running server may sign a larger tree meanwhile.
   const newest = await reader.readCheckpoint();
   const { size, checkpoint: last } = await reader.state();
-  const text = await readTextFile(file);
+  const text = file === undefined ? undefined : await readTextFile(file);
   const missing = isDeclared && newest === undefined ? missingTreeSentence(origin!) : undefined;
   if (size === 0 && newest === undefined && text === undefined && !missing) return undefined;
   const hasFile = text !== undefined;

@@ -31,7 +31,7 @@ const ID = /^(acct|session|agent|replay|webhook)_[0-9a-z]{26}$/;
 
 /** The streams of the ids in a file, one a line; empty lines and lines with `#` are ignored. */
 export async function readErasedIds(file: string): Promise<KnownErasure[]> {
-  const lines = ((await readTextFile(file)) ?? '').split('\n').map((line) => line.trim());
+  const lines = (await readTextFile(file)).split('\n').map((line) => line.trim());
   return lines.flatMap((id, at) => {
     if (id === '' || id.startsWith('#')) return [];
     if (ID.test(id)) return [{ stream: streamOfId(id), source: file }];
@@ -51,7 +51,7 @@ export async function readReceiptFiles(path: string): Promise<{ file: string; te
   const files: { file: string; text: string }[] = [];
   for (const name of names.toSorted()) {
     const file = isFolder ? join(path, name) : path;
-    files.push({ file, text: (await readTextFile(file))! });
+    files.push({ file, text: await readTextFile(file) });
   }
   return files;
 }

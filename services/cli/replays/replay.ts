@@ -43,7 +43,7 @@ function requireNonEmptyOptions(options: object): void {
 
 async function readInputFile(file: string): Promise<string> {
   try {
-    return (await readTextFile(file))!;
+    return await readTextFile(file);
   } catch (error) {
     throw usageError((error as Error).message);
   }

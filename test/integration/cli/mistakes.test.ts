@@ -5,6 +5,8 @@ import { existsSync, openSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
+import { newEvent, newStream } from '../../contracts/eventStore/support.ts';
 import { runCli, startCliWith } from '../../support/processes/cliProcess.ts';
 import { plainEnvironment } from '../../support/processes/plainEnvironment.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
@@ -119,7 +121,7 @@ test('a file that never ends is not read to its end', async () => {
   const { code, err } = await runCli(data, ...args);
   expect({ code, err }).toEqual({
     code: 1,
-    err: '/dev/zero: more than the 67108864 bytes that are read\n',
+    err: '/dev/zero: it is larger than 64 MiB\n',
   });
 });
 
@@ -140,11 +142,35 @@ const fullDisk = (): number => openSync('/dev/full', 'w');
 
 test.each([
   ['is full', fullDisk],
-  ['nobody reads', () => 'pipe' as const],
+  ['is closed', () => 'pipe' as const],
 ])('a result that can not be written, because its output %s, is told of', async (_, sink) => {
   const { code, told } = await runInto('out', sink(), 'keys', 'issue');
   expect(code).toBe(1);
   expect(told).toContain('The result could not be written to standard output: ');
+});
+
+test('a reader that takes only the beginning of a large result is no failure', async () => {
+  const folder = await temporaryFolder();
+  expect((await runCli(folder, 'accounts', 'open', 'Large')).code).toBe(0);
+  const store = await openSqliteEventStore({ folder });
+  const { position } = await store.append(newStream(), 'no_stream', [newEvent()]);
+  await store.append(newStream(), 'no_stream', [newEvent({ input: 'x'.repeat(500_000) })]);
+  await store.close();
+  const args = ['services/cli/main.ts', 'events', 'tail', '--after', position];
+  const child = spawn(process.execPath, args, {
+    env: { ...plainEnvironment(), DATA_DIR: folder, LOG_LEVEL: 'warn' },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let [text, told] = ['', ''];
+  child.stderr.setEncoding('utf8').on('data', (more: string) => (told += more));
+  const ended = once(child, 'close');
+  child.stdout.setEncoding('utf8').on('data', (more: string) => {
+    text += more;
+    if (text.includes('xxx')) child.stdout.destroy();
+  });
+  expect([(await ended)[0], told]).toEqual([0, '']);
+  expect(text.length).toBeLessThan(500_000);
+  await rm(folder, { recursive: true });
 });
 
 test('a reader that has seen enough is no failure', async () => {
