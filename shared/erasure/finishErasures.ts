@@ -106,17 +106,13 @@ export function createErasureFinisher(
   }
 
   const listOpen = (): Promise<OpenErasure[]> => keys.listErasures(LIMITS.erasure.openErasures);
-  /** Adds those that are new, and forgets those that are finished. */
-  function track(open: readonly OpenErasure[], dueAt: number): void {
-    attempts = new Map(
-      open.map(({ stream }) => [stream, attempts.get(stream) ?? { dueAt, failures: 0 }]),
-    );
-  }
-
   return {
     /** Makes the erasures that are open now due at once: no process works on them any more. */
     async takeOver(): Promise<void> {
-      track(await listOpen(), now());
+      for (const { stream } of await listOpen()) {
+        const { failures } = attempts.get(stream) ?? { failures: 0 };
+        if (failures === 0) attempts.set(stream, { dueAt: now(), failures });
+      }
     },
 
     /**
@@ -125,7 +121,10 @@ export function createErasureFinisher(
      */
     async finish(signal: AbortSignal): Promise<void> {
       const open = await listOpen();
-      track(open, now() + GRACE_MS);
+      const dueAt = now() + GRACE_MS;
+      attempts = new Map(
+        open.map(({ stream }) => [stream, attempts.get(stream) ?? { dueAt, failures: 0 }]),
+      );
       for (const erasure of open) {
         if (signal.aborted) return;
         const attempt = attempts.get(erasure.stream)!;

@@ -386,7 +386,18 @@ describe('an erasure that was left', () => {
     expect(await typesOf(STREAM)).not.toContain('session.erased.v1');
   });
 
-  test('is left alone at first: whoever began it may be at work on it', async () => {
+  test('by an earlier process is taken over at once, though a sweep has seen it before', async () => {
+    await write(STREAM, ...talked);
+    await context.store.keys.beginErasure(STREAM, serializeErasureReason(REQUEST, actor));
+    const { takeOver, finish } = finisher(() => 0);
+    await finish(never);
+    expect(await begun()).toEqual([STREAM]);
+    await takeOver();
+    await finish(never);
+    expect([await begun(), await isErased(STREAM)]).toEqual([[], true]);
+  });
+
+  test('is left alone at first: the process that began it may be at work on it', async () => {
     await write(STREAM, ...talked);
     let now = 0;
     const { takeOver, finish } = finisher(() => now);
