@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
-import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
+import { isFull, type DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
@@ -39,10 +39,10 @@ const unlessDeleted = (row: AgentRow): AgentRow | undefined =>
  * Checks rows of agents against the last event of their stream. `check` resolves with the agent as
  * the log has it, which may be newer than the row, and undefined for a deleted one. It rejects with
  * `read_model_damaged` for a row that does not say what its event says; `stream_damaged`,
- * `release_too_old`, `key_missing`, `store_unavailable`. `readNew` resolves with an agent that the read
- * models need not show yet, and undefined where the log does not show its few events either. `forget`
- * drops the texts of an agent in memory, or all of them. `now` returns milliseconds of a monotonic
- * clock.
+ * `release_too_old`, `key_missing`, `store_unavailable`. `readNew` reads an agent from the log
+ * alone. It resolves with undefined for an unknown or deleted agent, and for one whose events may not fit
+ * in one page. `forget` drops the texts of an agent in memory, or all of them. `now` returns milliseconds
+ * of a monotonic clock.
  */
 export function createAgentRowCheck(
   source: StreamSource,
@@ -130,7 +130,9 @@ export function createAgentRowCheck(
     check: async (row) => unlessDeleted(await newestRow(row)),
     async readNew(agentId) {
       const events = await read(agentId, 0, PAGE_EVENTS);
-      if (events.length === PAGE_EVENTS) return undefined;
+      const stored = events.map((event) => event.stored);
+      if (isFull({ events: stored, limit: PAGE_EVENTS, maxBytes: LIMITS.store.pageBytes }))
+        return undefined;
       const row = events.reduce<AgentRow | undefined>(rowAfter, undefined);
       return row && unlessDeleted(row);
     },

@@ -5,26 +5,18 @@ const MAX_IDS = 10_000;
 
 /**
  * The last positions of acknowledged writes that the read models do not show yet, by the ids of what
- * they concern. `shown` is the position up to which everything is shown.
+ * they concern.
  */
-export function createPendingWrites(shown: () => Position | undefined) {
+export function createPendingWrites() {
   /** In about the order of the positions. */
   const positions = new Map<string, Position>();
-  /** The last position of a write that is no longer remembered by its id. */
+  /** The last position of writes that are no longer remembered by their ids. */
   let unnamed: Position | undefined;
 
-  const isShown = (position: Position): boolean => {
-    const reached = shown();
-    return reached !== undefined && position <= reached;
-  };
-
-  /** Forgets what is shown, and names no more than MAX_IDS. */
-  function trim(): void {
-    for (const [id, position] of positions) {
-      if (positions.size <= MAX_IDS && !isShown(position)) return;
-      positions.delete(id);
-      if (!isShown(position) && (unnamed === undefined || position > unnamed)) unnamed = position;
-    }
+  function forgetOldest(): void {
+    const [id, position] = positions.entries().next().value!;
+    positions.delete(id);
+    if (unnamed === undefined || position > unnamed) unnamed = position;
   }
 
   return {
@@ -32,14 +24,27 @@ export function createPendingWrites(shown: () => Position | undefined) {
       const before = positions.get(id);
       positions.delete(id);
       positions.set(id, before !== undefined && before > position ? before : position);
-      trim();
+      if (positions.size > MAX_IDS) forgetOldest();
     },
 
     /** The position to wait for before a query about this id; undefined if there is none. */
     find(id: string): Position | undefined {
       const own = positions.get(id);
-      const last = own === undefined || (unnamed !== undefined && unnamed > own) ? unnamed : own;
-      return last === undefined || isShown(last) ? undefined : last;
+      return own === undefined || (unnamed !== undefined && unnamed > own) ? unnamed : own;
+    },
+
+    /** Forgets the oldest writes, which are shown up to this position. */
+    forgetUpTo(shown: Position): void {
+      for (const [id, position] of positions) {
+        if (position > shown) break;
+        positions.delete(id);
+      }
+      if (unnamed !== undefined && unnamed <= shown) unnamed = undefined;
+    },
+
+    clear(): void {
+      positions.clear();
+      unnamed = undefined;
     },
   };
 }

@@ -2,6 +2,7 @@ import { storeUnavailableError } from '../lib/errors/turnlogError.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { AgentRow } from '../readModels/tables.ts';
+import type { ProgressSource } from './progress.ts';
 import { createPendingWrites } from './pendingWrites.ts';
 
 interface Options {
@@ -9,8 +10,10 @@ interface Options {
   waitMs: number;
   /** A sentence that says why the read models do not follow the log; undefined while they do. */
   late: () => string | undefined;
-  /** The position up to which the read models show everything. */
+  /** The position up to which queries see everything. */
   shown: () => Position | undefined;
+  /** Publishes after `shown` has changed. */
+  progress: ProgressSource;
   /** Reads an agent from the log; resolves with undefined where that is not possible. */
   readNewAgent: (agentId: string) => Promise<AgentRow | undefined>;
 }
@@ -33,17 +36,28 @@ const later = (left: Position | undefined, right: Position): Position =>
 /**
  * Wraps the read models of the only writing process, so that queries never miss an acknowledged
  * write. A write can be acknowledged before the read models show it, as the end of a turn always
- * is. The queries that concern it then wait for it, or reject with the reason: those of its account,
- * and those of its session. They do not wait while the read models do not follow the log.
+ * is. The queries of its account and of its session then wait for it, or reject with the reason. After
+ * a write that waited in vain, all queries do. No query waits while the read models do not follow the
+ * log.
  */
 export function readYourWrites(
   readModels: ReadModels,
-  { waitMs, late, shown, readNewAgent }: Options,
+  { waitMs, late, shown, progress, readNewAgent }: Options,
 ): ReadModels {
   /** The position of the last write that was acknowledged though it was not shown in time. */
   let overdue: Position | undefined;
-  const turns = createPendingWrites(shown);
-  const newAgents = createPendingWrites(shown);
+  const turns = createPendingWrites();
+  const newAgents = createPendingWrites();
+  let healed: number | undefined;
+  progress.subscribe(({ generation, heals }) => {
+    const position = shown();
+    for (const pending of [turns, newAgents]) {
+      // A restored log may end before the writes of the log that it replaces.
+      if (heals && generation !== healed) pending.clear();
+      if (position !== undefined) pending.forgetUpTo(position);
+    }
+    if (heals) healed = generation;
+  });
 
   const waitLimit = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);
 
@@ -90,8 +104,8 @@ export function readYourWrites(
     },
     /** A new agent is read from the log, so that its first run does not wait for the projection. */
     async findAgent(id) {
-      const agent = await findShownAgent(id);
       const position = newAgents.find(id);
+      const agent = await findShownAgent(id);
       if (agent || position === undefined) return agent;
       const newAgent = await readNewAgent(id);
       if (newAgent) return newAgent;

@@ -5,7 +5,7 @@ import type { IndexProgress } from './turnIndex.ts';
 
 /** Queries for the progress of the word index, part of the read models port. */
 export interface IndexQueries {
-  /** Polled by every waiting search, for which all turns of its account are visible first. */
+  /** Polled by every waiting search. The ended turns of the account, if given, are visible first. */
   indexProgress(accountId?: string): Promise<IndexProgress>;
   /**
    * Whether the account has turns that are not indexed, among those that ended from a time on and up

@@ -62,6 +62,7 @@ export async function openEmbeddedReadModels(
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateReason(projector) ?? projector.logChanged(),
     shown: queries.shown,
+    progress,
     readNewAgent: checked.readNewAgent,
   };
   const sampling = rowSamplingPart({

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
 import type { AgentRow } from '../../../../shared/readModels/tables.ts';
+import { createProgressChannel } from '../../../../shared/projections/progress.ts';
 import { readYourWrites } from '../../../../shared/projections/readYourWrites.ts';
 
 const FIRST_PAGE = { limit: 10, bytes: 1_000 };
@@ -31,14 +32,21 @@ function shownUpTo(first: number) {
     agentListVersion: async () => 'version',
     findApiKey: async () => undefined,
   } as unknown as ReadModels;
+  const channel = createProgressChannel();
+  const show = (position: number, heals?: boolean): void => {
+    state.shown = at(position);
+    const progress = { position: at(position), caughtUp: true, percent: 100, keepsKnownRows: true };
+    channel.publish({ ...progress, generation: heals ? 2 : 1, ...(heals && { heals }) });
+  };
   const readModels = readYourWrites(inner, {
     waitMs: 700,
     late: () => state.late,
     shown: () => state.shown,
+    progress: channel,
     readNewAgent: async (agent_id) =>
       state.logged.includes(agent_id) ? ({ agent_id } as AgentRow) : undefined,
   });
-  return { state, readModels };
+  return { state, show, readModels };
 }
 
 test('queries wait for nothing while every write was shown before it was answered', async () => {
@@ -90,7 +98,7 @@ const turnAt = (position: number, session_id = 'session_1') => ({
 });
 
 test('the end of a turn is waited for by queries of its session and its account, and by no others', async () => {
-  const { state, readModels } = shownUpTo(5);
+  const { state, show, readModels } = shownUpTo(5);
   expect(readModels.showLater!(turnAt(7))).toBe(true);
   expect(readModels.showLater!(turnAt(6))).toBe(true);
   await readModels.findAgent('agent_1');
@@ -107,13 +115,13 @@ test('the end of a turn is waited for by queries of its session and its account,
   for (const query of queries)
     await expect(query()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(state.waits).toEqual([700, 700, 700, 700]);
-  state.shown = at(7);
+  show(7);
   for (const query of queries) await query();
   expect(state.waits).toHaveLength(4);
 });
 
 test('a new agent is waited for by lists of its account, and by a query that does not find it', async () => {
-  const { state, readModels } = shownUpTo(5);
+  const { state, show, readModels } = shownUpTo(5);
   const creation = { position: at(7), account_id: 'acct_1', agent_id: 'agent_new' };
   expect(readModels.showLater!(creation)).toBe(true);
   await readModels.findSession('session_1');
@@ -127,10 +135,26 @@ test('a new agent is waited for by lists of its account, and by a query that doe
   ])
     await expect(query()).rejects.toMatchObject({ code: 'store_unavailable' });
   expect(state.waits).toEqual([700, 700]);
-  state.shown = at(7);
+  show(7);
   expect(await readModels.findAgent('agent_new')).toMatchObject({ agent_id: 'agent_new' });
   await readModels.agentListVersion('acct_1');
   expect(state.waits).toEqual([700, 700]);
+});
+
+test('a write that was shown is not waited for again where the log was restored', async () => {
+  const { state, show, readModels } = shownUpTo(5);
+  readModels.showLater!(turnAt(7));
+  show(7);
+  readModels.showLater!(turnAt(9, 'session_2'));
+  show(3, true);
+  await readModels.findSession('session_1');
+  await readModels.findSession('session_2');
+  expect(state.waits).toEqual([]);
+  readModels.showLater!(turnAt(4));
+  show(3, true);
+  await expect(readModels.findSession('session_1')).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
 });
 
 test('a new agent that the log has is not waited for', async () => {

@@ -151,8 +151,12 @@ describe('an agent that the read models do not show yet', () => {
     expect(await checked.readNewAgent('agent_1')).toBeUndefined();
   });
 
-  test('is not read here once it has many events', async () => {
-    for (let events = 0; events < 16; events += 1) append(AGENT, agentUpdated());
+  test.each([
+    ['many', 16, 'Later.'],
+    ['large', 2, 'x'.repeat(LIMITS.store.pageBytes / 2)],
+  ])('is not read here once it has %s events', async (_, count, instruction) => {
+    for (let events = 0; events < count; events += 1) append(AGENT, agentUpdated({ instruction }));
+    append(AGENT, agentDeleted());
     expect(await checked.readNewAgent('agent_1')).toBeUndefined();
   });
 });
