@@ -70,7 +70,8 @@ export const isFileError = (error: unknown): boolean => {
   return typeof code === 'string' && (code === 'ERR_SQLITE_ERROR' || code in REASONS);
 };
 
-const isFolder = (path: string): boolean =>
+/** True for a folder, or a link to one. */
+export const isFolder = (path: string): boolean =>
   statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 
 /**

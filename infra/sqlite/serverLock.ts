@@ -1,8 +1,7 @@
-import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
-import { dataFolderError } from './dataFolder.ts';
+import { dataFolderError, isFolder } from './dataFolder.ts';
 import { createPrivateFile } from './eventStore/database.ts';
 import { isSqliteBusy } from './eventStore/errors.ts';
 
@@ -14,7 +13,7 @@ const heldLocks = new Set<DatabaseSync>();
 
 /** SQLite says of a folder only that it can't be opened. */
 function requireNoFolder(file: string): void {
-  if (statSync(file, { throwIfNoEntry: false })?.isDirectory())
+  if (isFolder(file))
     throw Object.assign(new Error(`${file} is a folder`), { code: 'EISDIR', path: file });
 }
 

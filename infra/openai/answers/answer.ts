@@ -17,7 +17,7 @@ const Completion = Type.Object({
   model: nullish(Type.String()),
   choices: Type.Array(
     Type.Object({
-      index: nullish(Type.Number()),
+      index: Type.Optional(Type.Unknown()),
       finish_reason: nullish(Type.String()),
       message: Type.Object({
         content: nullish(Type.String()),

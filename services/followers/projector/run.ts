@@ -22,8 +22,8 @@ import { troubleReason } from './reports.ts';
  */
 const BATCH_SIZE = 1000;
 /**
- * The mean size of events from which on they are not gathered: commits are then the least of the work,
- * and a reader would wait for all that has gathered.
+ * No pause follows a batch whose events have this mean size or more: their work outweighs a commit, and a
+ * reader would wait for all that has gathered meanwhile.
  */
 const LARGE_BYTES = 8 * KIB;
 const PAUSES = { firstMs: 100, longestMs: 5000 };
@@ -81,7 +81,10 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
           : percentOf(position, endPosition);
       const keepsRows = !isFirst && events.every(keepsKnownRows);
       isFirst = false;
-      areLarge = events.length > 0 && totalBytesOf(events) >= LARGE_BYTES * events.length;
+      areLarge =
+        gathering !== undefined &&
+        events.length > 0 &&
+        totalBytesOf(events) >= LARGE_BYTES * events.length;
       progress = {
         position,
         caughtUp,

@@ -10,7 +10,7 @@ import { runProjection } from '../../../services/followers/projector/run.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, Position, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
-import { sessionStarted } from '../../support/builders/events.ts';
+import { sessionStarted, turnStarted } from '../../support/builders/events.ts';
 import {
   appendAgents,
   appendTo,
@@ -132,6 +132,31 @@ test('events of sessions are gathered until a batch is requested, and none is ov
   end.abort();
   await running;
   expect([applied.length, pauses]).toEqual([4, 3]);
+});
+
+test('no pause follows a batch of large events', async () => {
+  const end = new AbortController();
+  const paused: (Position | undefined)[] = [];
+  let [reached, batches]: [Position | undefined, number] = [undefined, 0];
+  await appendTo(log, 'session-session_a', [sessionStarted()]);
+  const turnOf = (session: string, input: string): Promise<Position> =>
+    appendTo(log, `session-session_${session}`, [sessionStarted(), turnStarted(1, { input })]);
+  let small: Promise<Position> | undefined;
+  await runProjection({
+    log,
+    store,
+    signal: end.signal,
+    logger: recordingLogger().logger,
+    gathering: { pause: async () => void paused.push(reached) },
+    onProgress({ position }) {
+      reached = position;
+      batches += 1;
+      if (batches === 1) void turnOf('b', 'x'.repeat(20_000));
+      if (batches === 2) small = turnOf('c', 'small');
+      if (batches === 3) end.abort();
+    },
+  });
+  expect(paused).toEqual([await small]);
 });
 
 test('it says where no row of before changed, and never so of what came before it began', async () => {
