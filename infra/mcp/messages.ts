@@ -69,8 +69,7 @@ export type ThreadReport =
   | { event: 'changed' }
   /**
    * The connection has ended. Requests without a reply fail when it is `lost`, and keep their outcomes
-   * when the session is `forgotten`. `discardedLogs` counts
-   * log messages of the server.
+   * when the session is `forgotten`. `discardedLogs` counts log messages of the server.
    */
   | { event: 'closed'; kind: 'lost' | 'forgotten'; reason: string; discardedLogs: number };
 

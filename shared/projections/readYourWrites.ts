@@ -51,12 +51,13 @@ export function readYourWrites(
   let healed: number | undefined;
   progress.subscribe(({ generation, heals }) => {
     const position = shown();
+    // A restored log may end before the writes of the log that it replaces.
+    const isReplaced = heals === true && generation !== healed;
     for (const pending of [turns, newAgents]) {
-      // A restored log may end before the writes of the log that it replaces.
-      if (heals && generation !== healed) pending.clear();
+      if (isReplaced) pending.clear();
       if (position !== undefined) pending.forgetUpTo(position);
     }
-    if (heals) healed = generation;
+    if (isReplaced) [healed, overdue] = [generation, undefined];
   });
 
   const waitLimit = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);

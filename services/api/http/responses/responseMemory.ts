@@ -21,7 +21,8 @@ export interface ResponsePermit extends Permit {
 export interface ResponseMemoryPool {
   /**
    * Waits for memory until the deadline, fairly between accounts and in order within one. Small
-   * responses of an account within its share don't wait. Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
+   * responses of an account within its share don't wait. Throws `rate_limited` or `overloaded` on a
+   * timeout or a disconnect.
    */
   acquire(
     account_id: string,
