@@ -18,6 +18,8 @@ const LOOK_PAUSES = { firstMs: 20, longestMs: 100 };
 export interface SearchSource {
   readModels: Pick<ReadModels, 'listSessions' | 'indexProgress' | 'hasUnindexed'>;
   store: { keys: Pick<Keyring, 'ensureKey'> };
+  /** Called before sessions are read, once the index is up to date or the wait for it is over. */
+  beforeRead?: () => Promise<void>;
 }
 
 /** Search conditions. `q` contains words, or beginnings of words, that must all occur in one turn. */
@@ -97,8 +99,11 @@ export async function searchSessions(
   { q, ...filter }: Page & SessionSearch,
   signal?: AbortSignal,
 ): Promise<SearchPage> {
-  const { readModels } = source;
-  if (q === undefined) return readModels.listSessions(accountId, filter, signal);
+  const { readModels, beforeRead } = source;
+  if (q === undefined) {
+    await beforeRead?.();
+    return readModels.listSessions(accountId, filter, signal);
+  }
   const queryTerms = termsIn(q);
   const target = await readModels.indexProgress(accountId);
   const bounds = { target, until: performance.now() + waitMs, signal };
@@ -107,6 +112,7 @@ export async function searchSessions(
   const words = [...new Set(Array.from(queryTerms, tokenOf))];
   for (;;) {
     const { generation, lag } = await waitUntilIndexed(source, accountId, bounds);
+    await beforeRead?.();
     const page = await readModels.listSessions(accountId, { ...filter, words }, signal);
     // Otherwise a new generation has appeared, whose index started empty.
     if ((await readModels.indexProgress(accountId)).generation === generation)

@@ -118,12 +118,14 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       const params = ctx['params'] as Record<string, string>;
       const target = actor.chat && route.chatTarget!({ params, body });
       if (target) await requireChatAccess(api, actor, target);
-      if (route.bufferBytes) {
+      const acquireBuffer = async (): Promise<void> => {
+        if (!route.bufferBytes || responsePermit) return;
         responsePermit = await api.responseMemory.acquire(account_id, route.bufferBytes, ctx.res);
         await yieldToEventLoop(account_id);
-      }
+      };
+      if (!route.acquiresBuffer) await acquireBuffer();
       const routeContext = route.method === 'get' ? api : clientContext(api, ctx, account_id);
-      const unclaimed = { actor, params, query, body };
+      const unclaimed = { actor, params, query, body, acquireBuffer };
       await requireAllowed();
       const request =
         key === undefined

@@ -74,10 +74,12 @@ const listSessionsRoute = defineRoute({
   envelope: { index: IndexLag },
   errors: ['quota_exceeded'],
   bufferBytes: PAGE_BUFFER_BYTES,
-  handle: async (api, { actor, query }, ctx) => {
+  acquiresBuffer: true,
+  handle: async (api, { actor, query, acquireBuffer }, ctx) => {
     const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
     const signal = responseClosedSignal(ctx.res);
-    const { index, ...page } = await searchSessions(api, actor.account_id, search, signal);
+    const source = { ...api, beforeRead: acquireBuffer! };
+    const { index, ...page } = await searchSessions(source, actor.account_id, search, signal);
     if (query.q !== undefined)
       await api.readAudit.record(api, actor, 'transcripts', accountStream(actor.account_id));
     const format = { ...SESSION_LIST, envelope: index && { index } };

@@ -19,6 +19,7 @@ const FROM = '2026-11-23T09:01:00.000Z';
 let progress: IndexProgress;
 let isBehind: boolean;
 let looks: number;
+let readies: number;
 let asked: unknown[];
 let onAsked: () => void;
 let keys: ReturnType<typeof memoryKeys>['keys'];
@@ -32,6 +33,7 @@ beforeEach(() => {
   isBehind = true;
   onAsked = () => undefined;
   asked = [];
+  readies = 0;
   ({ keys } = memoryKeys());
 });
 
@@ -53,6 +55,9 @@ const search = (query: Partial<SessionSearch>, signal?: AbortSignal, find = sear
         },
       },
       store: { keys },
+      async beforeRead() {
+        readies += 1;
+      },
     },
     'acct_1',
     { limit: 1, bytes: 1, ...query },
@@ -75,10 +80,11 @@ test('a search waits until what had ended when it came is indexed, whatever ends
   progress.indexed = positionOf(99);
   const searching = search({ q: 'one' });
   setTimeout(() => {
-    expect(asked).toEqual([]);
+    expect([asked, readies]).toEqual([[], 0]);
     progress = { ...progress, ended: positionOf(200), indexed: positionOf(100) };
   }, 60);
   expect((await searching).rows).toHaveLength(1);
+  expect(readies).toBe(1);
 });
 
 test('a search that would wait for too long answers, and says what it may have missed', async () => {

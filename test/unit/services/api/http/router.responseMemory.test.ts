@@ -10,11 +10,13 @@ import { createResponseMemory } from '../../../../../services/api/http/responses
 import { defineRoute, type Route } from '../../../../../services/api/http/route.ts';
 import { agentsFeature } from '../../../../../services/api/agents/routes.ts';
 import { feedFeature } from '../../../../../services/api/feed/routes.ts';
+import { sessionsFeature } from '../../../../../services/api/sessions/routes.ts';
 import { reportsFeature } from '../../../../../services/api/reports/routes.ts';
 import { createRouter } from '../../../../../services/api/http/router.ts';
 import { errorPresenter } from '../../../../../services/api/features.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
 import { KIB, MIB } from '../../../../../shared/lib/units.ts';
+import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
 import { memoryFor } from '../../../../support/builders/memory.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
 
@@ -126,6 +128,33 @@ test('a report waits for memory before it reads', async () => {
   expect([(await send()).status, findSession.mock.calls.length]).toEqual([429, 0]);
   held[0]!.release();
   expect([(await send()).status, findSession.mock.calls.length]).toEqual([404, 1]);
+});
+
+test('a search holds no memory while it waits for the index', async () => {
+  const route = sessionsFeature.routes.find(({ operationId }) => operationId === 'listSessions')!;
+  const { promise: isAsked, resolve: ask } = Promise.withResolvers<void>();
+  const { promise: goesOn, resolve: goOn } = Promise.withResolvers<void>();
+  const held: number[] = [];
+  using service = await serve(0, { ...route, access: 'open' }, {
+    store: memoryKeys(),
+    readAudit: { record: () => Promise.resolve() },
+    readModels: {
+      async indexProgress() {
+        ask();
+        await goesOn;
+        return { generation: 1, ended: null, indexed: null, unindexed_from: null };
+      },
+      async listSessions() {
+        held.push(service.memory.usage('answers').used);
+        return { rows: [], more: false };
+      },
+    },
+  } as unknown as Partial<RouteContext>);
+  const searching = fetch(`${service.url}/v1/sessions?q=word`);
+  await isAsked;
+  expect(service.memory.usage('answers').used).toBe(0);
+  goOn();
+  expect([(await searching).status, held]).toEqual([200, [MIB]]);
 });
 
 test('the response to HEAD waits for no memory, since it has no body', async () => {
