@@ -27,13 +27,18 @@ const FIRST_EVENTS_WAIT_MS = 1_000;
 /** The largest delay of a timer: a stream waits for memory until its client disconnects. */
 const UNLIMITED_MS = 2 ** 31 - 1;
 
-/** The memory of responses, for events. */
+/** The memory of responses, for events. Few and small events do not wait for it. */
 const responseMemoryFor = (
-  { memory, responseMemory }: Pick<RouteContext, 'memory' | 'responseMemory'>,
+  { memory }: Pick<RouteContext, 'memory'>,
   account_id: string,
   waitMs: number,
 ): FeedMemory => ({
-  tryReserve: (bytes) => responseMemory.tryAcquire(account_id, bytes),
+  tryReserve(bytes) {
+    const request = { account_id, purpose: 'answers', bytes } as const;
+    return bytes <= LIMITS.http.smallAnswerBytes
+      ? memory.forceReserve(request)
+      : memory.tryReserve(request);
+  },
   reserve: (bytes, signal) =>
     memory.reserve({ account_id, purpose: 'answers', bytes }, { waitMs, signal }),
 });

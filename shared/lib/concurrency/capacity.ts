@@ -54,11 +54,8 @@ export interface PermitPool extends BoundedResource {
    * Whose capacity is exhausted for a request, while `reservedBytes` are reserved for another one.
    */
   exhaustedScope(request: PermitRequest, reservedBytes?: number): ExhaustedScope;
-  /**
-   * True if the account has more bytes than its share of what the others leave free, or would have with
-   * `addedBytes`.
-   */
-  exceedsShare(account_id: string, addedBytes?: number): boolean;
+  /** True if the account has more bytes than its share of what the others leave free. */
+  exceedsShare(account_id: string): boolean;
   /** Issues a permit regardless of capacity. */
   forceAcquire(request: PermitRequest): Permit;
   /**
@@ -165,9 +162,9 @@ export function createUnregisteredPool(all: Capacity, share = half(all)): Permit
 
   return {
     exhaustedScope: findExhaustedScope,
-    exceedsShare(account_id, addedBytes = 0) {
+    exceedsShare(account_id) {
       const account = accounts.get(account_id);
-      return account !== undefined && account.bytes + addedBytes > limitOf(account).bytes;
+      return account !== undefined && account.bytes > limitOf(account).bytes;
     },
     forceAcquire: issue,
     acquire(request) {

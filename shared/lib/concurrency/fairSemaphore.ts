@@ -34,7 +34,7 @@ export interface FairSemaphore extends BoundedResource {
   /** True if requests wait for bytes that the account may hold: its own, or any for lack of free ones. */
   isInTheWay(account_id: string): boolean;
   /** True if the account has more bytes than its share of what the others leave free. */
-  exceedsShare(account_id: string, addedBytes?: number): boolean;
+  exceedsShare(account_id: string): boolean;
   /** True if the request would not have to wait, apart from earlier ones of its account. */
   hasRoomFor(request: PermitRequest): boolean;
 }

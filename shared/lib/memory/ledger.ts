@@ -47,11 +47,8 @@ export interface MemoryLedger {
   hasWaiters(purpose: MemoryPurpose): boolean;
   /** True if requests wait for bytes that the account may hold: its own, or any for lack of free ones. */
   isInTheWay(purpose: MemoryPurpose, account_id: string): boolean;
-  /**
-   * True if the account has more than its share of what the others leave free, by `forceReserve`, or
-   * would have with `addedBytes`.
-   */
-  exceedsShare(purpose: MemoryPurpose, account_id: string, addedBytes?: number): boolean;
+  /** True if the account has more than its share of what the others leave free, by `forceReserve`. */
+  exceedsShare(purpose: MemoryPurpose, account_id: string): boolean;
   /** True if the request would not have to wait, apart from earlier ones of its account. */
   hasRoomFor(request: MemoryRequest): boolean;
   /** The limit, the use and the rejections of a purpose. */
@@ -138,8 +135,7 @@ export function createMemoryLedger(
     largestRequest: (purpose, ownLimit) => semaphores[purpose].largestRequest(ownLimit),
     hasWaiters: (purpose) => semaphores[purpose].hasWaiters(),
     isInTheWay: (purpose, account_id) => semaphores[purpose].isInTheWay(account_id),
-    exceedsShare: (purpose, account_id, addedBytes) =>
-      semaphores[purpose].exceedsShare(account_id, addedBytes),
+    exceedsShare: (purpose, account_id) => semaphores[purpose].exceedsShare(account_id),
     hasRoomFor: (request) => semaphores[request.purpose].hasRoomFor(request),
     usage(purpose) {
       const { bytes, count, rejected } = semaphores[purpose].usage();

@@ -21,8 +21,7 @@ export interface ResponsePermit extends Permit {
 export interface ResponseMemoryPool {
   /**
    * Waits for memory until the deadline, fairly between accounts and in order within one. Small
-   * responses of an account within its share don't wait. Throws `rate_limited` or `overloaded` on a
-   * timeout or a disconnect.
+   * responses don't wait. Throws `rate_limited` or `overloaded` on a timeout or a disconnect.
    */
   acquire(
     account_id: string,
@@ -37,7 +36,7 @@ export interface ResponseMemoryPool {
    * unknown size. Throws as `acquire`.
    */
   waitForRoom(account_id: string, response: ServerResponse): Promise<void>;
-  /** Acquires memory only where `acquire` would not wait. */
+  /** Acquires memory only where it is free and no response waits for it. */
   tryAcquire(account_id: string, bytes: number): Permit | undefined;
   /**
    * Counts a response whose command is executed, until it is sent. It waits for memory that the
@@ -105,13 +104,6 @@ export function createResponseMemory(
   /** Bytes of complete responses that wait for memory, by account. */
   const waitingBytes = new Map<string, number>();
 
-  /** Small responses beyond the share of their account would leave the others too little memory. */
-  const reserveAtOnce = (request: MemoryRequest): Permit | undefined =>
-    request.bytes <= LIMITS.http.smallAnswerBytes &&
-    !memory.exceedsShare('answers', request.account_id, request.bytes)
-      ? memory.forceReserve(request)
-      : memory.tryReserve(request);
-
   const deadlineFromNow = (): number => performance.now() + waitMs;
 
   async function waitFor(
@@ -167,7 +159,9 @@ export function createResponseMemory(
   return {
     async acquire(account_id, requested, response, deadline) {
       const request = requestOf(account_id, requested);
-      const permit = reserveAtOnce(request) ?? (await waitFor(request, response, deadline));
+      const isSmall = requested <= LIMITS.http.smallAnswerBytes;
+      const free = isSmall ? memory.forceReserve(request) : memory.tryReserve(request);
+      const permit = free ?? (await waitFor(request, response, deadline));
       let isHeld = false;
       const release = (): void => void (isHeld || permit.release());
       return {
@@ -187,7 +181,7 @@ export function createResponseMemory(
       const request = requestOf(account_id, 2 * LIMITS.http.smallAnswerBytes);
       if (!memory.hasRoomFor(request)) (await waitFor(request, response)).release();
     },
-    tryAcquire: (account_id, requested) => reserveAtOnce(requestOf(account_id, requested)),
+    tryAcquire: (account_id, requested) => memory.tryReserve(requestOf(account_id, requested)),
     holdUntilSent,
     isScarce: (unsent) => memory.hasWaiters('answers') || unsent > limit,
     isInTheWay: (account_id) => memory.isInTheWay('answers', account_id),
