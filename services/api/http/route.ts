@@ -31,8 +31,8 @@ export interface RouteRequest<Query, Body, Prepared = unknown> {
   body: Body;
   /** Present for a POST with an `Idempotency-Key`. */
   claim?: Claim<Prepared>;
-  /** Acquires the response memory of a route that `acquiresBuffer`; idempotent. */
-  acquireBuffer?: () => Promise<void>;
+  /** Acquires the rest of `bufferBytes` for a route with `waitBytes`. */
+  acquireBuffer: () => Promise<void>;
 }
 
 /** How a POST is retried safely. Every POST route has one. */
@@ -122,10 +122,10 @@ export interface Route<
   /** Response memory to acquire before the handler runs, so that a change is made only if it is answered. */
   bufferBytes?: number;
   /**
-   * The handler acquires that memory, after it has waited for what it reads: a request that waits would
-   * take it from others of its account.
+   * What is acquired of that memory before a handler that waits for what it reads. It acquires the rest
+   * after the wait, so that a request that waits leaves memory to others of its account.
    */
-  acquiresBuffer?: true;
+  waitBytes?: number;
   /** Returns the answer, or undefined where it has written the response itself. */
   handle(
     api: RouteContext,

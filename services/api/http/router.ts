@@ -118,12 +118,17 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
       const params = ctx['params'] as Record<string, string>;
       const target = actor.chat && route.chatTarget!({ params, body });
       if (target) await requireChatAccess(api, actor, target);
-      const acquireBuffer = async (): Promise<void> => {
-        if (!route.bufferBytes || responsePermit) return;
-        responsePermit = await api.responseMemory.acquire(account_id, route.bufferBytes, ctx.res);
+      const { bufferBytes = 0, waitBytes = bufferBytes } = route;
+      const acquire = async (bytes: number): Promise<void> => {
+        responsePermit?.release();
+        responsePermit = await api.responseMemory.acquire(account_id, bytes, ctx.res);
         await yieldToEventLoop(account_id);
       };
-      if (!route.acquiresBuffer) await acquireBuffer();
+      const acquireBuffer = async (): Promise<void> => {
+        if (!responsePermit?.resize(bufferBytes)) await acquire(bufferBytes);
+        await requireAllowed();
+      };
+      if (waitBytes > 0) await acquire(waitBytes);
       const routeContext = route.method === 'get' ? api : clientContext(api, ctx, account_id);
       const unclaimed = { actor, params, query, body, acquireBuffer };
       await requireAllowed();

@@ -6,6 +6,7 @@ import { readTranscriptAt } from '../../../shared/sessions/history/sessionAt.ts'
 import { readTranscript } from '../../../shared/sessions/history/transcript.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
+import { KIB } from '../../../shared/lib/units.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { ListedSession } from '../../../shared/search/turnIndex.ts';
 import type { SessionRow, TurnRow } from '../../../shared/readModels/tables.ts';
@@ -47,6 +48,8 @@ import { defineFeature } from '../http/feature.ts';
 import { sessionOfAgentNotFoundError } from '../../../shared/runs/queueing/loadSessionForRun.ts';
 import { sessionErasedError } from '../../../shared/erasure/errors.ts';
 
+/** Limits the searches of an account that wait for the index, each of which looks at it repeatedly. */
+const SEARCH_WAIT_BYTES = 256 * KIB;
 const SESSION_LIST: ListFormat<ListedSession> = {
   emptyData: [],
   present: presentListed,
@@ -74,11 +77,11 @@ const listSessionsRoute = defineRoute({
   envelope: { index: IndexLag },
   errors: ['quota_exceeded'],
   bufferBytes: PAGE_BUFFER_BYTES,
-  acquiresBuffer: true,
+  waitBytes: SEARCH_WAIT_BYTES,
   handle: async (api, { actor, query, acquireBuffer }, ctx) => {
     const search = { ...parsePageQuery(query), ...parseSessionFilter(query) };
     const signal = responseClosedSignal(ctx.res);
-    const source = { ...api, beforeRead: acquireBuffer! };
+    const source = { ...api, beforeRead: acquireBuffer };
     const { index, ...page } = await searchSessions(source, actor.account_id, search, signal);
     if (query.q !== undefined)
       await api.readAudit.record(api, actor, 'transcripts', accountStream(actor.account_id));

@@ -22,7 +22,13 @@ test.each(['', 'respond-async'])(
     const ctx = { get, res: { once: () => undefined } as unknown as ServerResponse };
     const run = (account_id: string) => {
       const actor = { account_id, key_id: 'key_1', request_id: 'r' };
-      const request = { actor, params: { agentId: 'agent_1' }, query: {}, body: { input: 'Hi.' } };
+      const request = {
+        actor,
+        params: { agentId: 'agent_1' },
+        query: {},
+        body: { input: 'Hi.' },
+        acquireBuffer: () => Promise.resolve(),
+      };
       const [route] = runsFeature.routes;
       return route.handle(api, request, ctx as unknown as Context);
     };

@@ -48,7 +48,8 @@ test('a search for words ends when its client leaves', async () => {
   const { handle } = sessionsFeature.routes.find(
     ({ operationId }) => operationId === 'listSessions',
   )!;
-  const asked = { actor, params: {}, query: { q: 'word' }, body: {} };
+  const acquireBuffer = (): Promise<void> => Promise.resolve();
+  const asked = { actor, params: {}, query: { q: 'word' }, body: {}, acquireBuffer };
   const searching = handle(api, asked, ctx);
   await setImmediate();
   leave();
