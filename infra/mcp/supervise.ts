@@ -69,8 +69,8 @@ export function supervise(
   let replaced: Permit | undefined;
   let lacksMemory = false;
   let current: McpConnection | undefined;
-  /** The connection of the last forgotten session, which closes after its calls. */
-  let retired: McpConnection | undefined;
+  /** Connections of forgotten sessions, which are being closed. */
+  const retired = new Set<McpConnection>();
   let health: Pick<GroupHealth, 'state' | 'reason'> = { state: 'starting' };
   let refusedTools: readonly string[] = [];
   /** The invalid items in the last answer of tools, by name. */
@@ -192,14 +192,20 @@ export function supervise(
     }
   }
 
-  /** A server that forgets sessions faster than it answers calls loses the calls of the earlier ones. */
+  async function closeRetired(connection: McpConnection): Promise<void> {
+    try {
+      await connection.closeAfterCalls();
+    } catch (error) {
+      logger.error({ server: server.name, err: error }, 'an MCP connection could not be closed');
+    }
+    retired.delete(connection);
+  }
+
+  /** Closes the connection after its calls, and an earlier one at once: its calls are lost. */
   function retire(connection: McpConnection): void {
-    const earlier = retired;
-    retired = connection;
-    for (const closed of [earlier?.close(), connection.closeAfterCalls()])
-      closed?.catch((error: unknown) => {
-        logger.error({ server: server.name, err: error }, 'an MCP connection could not be closed');
-      });
+    for (const earlier of retired) void earlier.close().catch(() => undefined);
+    retired.add(connection);
+    void closeRetired(connection);
   }
 
   async function attempt(): Promise<void> {
@@ -261,7 +267,7 @@ export function supervise(
       closing.abort();
       wake?.();
       await running;
-      await retired?.close();
+      await Promise.all(Array.from(retired, (connection) => connection.close()));
       permit.release();
     },
   };

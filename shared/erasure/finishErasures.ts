@@ -110,8 +110,9 @@ export function createErasureFinisher(
     /** Makes the erasures that are open now due at once: no process works on them any more. */
     async takeOver(): Promise<void> {
       for (const { stream } of await listOpen()) {
-        const { failures } = attempts.get(stream) ?? { failures: 0 };
-        if (failures === 0) attempts.set(stream, { dueAt: now(), failures });
+        const attempt = attempts.get(stream);
+        if (!attempt) attempts.set(stream, { dueAt: now(), failures: 0 });
+        else if (attempt.failures === 0) attempt.dueAt = now();
       }
     },
 
