@@ -41,10 +41,5 @@ export function createPendingWrites() {
       }
       if (unnamed !== undefined && unnamed <= shown) unnamed = undefined;
     },
-
-    clear(): void {
-      positions.clear();
-      unnamed = undefined;
-    },
   };
 }

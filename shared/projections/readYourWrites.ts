@@ -37,8 +37,8 @@ const later = (left: Position | undefined, right: Position): Position =>
  * Wraps the read models of the only writing process, so that queries never miss an acknowledged
  * write. A write can be acknowledged before the read models show it, as the end of a turn always
  * is. The queries of its account and of its session then wait for it, or reject with the reason. After
- * a write that waited in vain, all queries do. No query waits while the read models do not follow the
- * log.
+ * a write that waited in vain, all queries do. While the read models do not follow the log, such queries
+ * reject at once.
  */
 export function readYourWrites(
   readModels: ReadModels,
@@ -48,16 +48,11 @@ export function readYourWrites(
   let overdue: Position | undefined;
   const turns = createPendingWrites();
   const newAgents = createPendingWrites();
-  let healed: number | undefined;
-  progress.subscribe(({ generation, heals }) => {
+  progress.subscribe(() => {
     const position = shown();
-    // A restored log may end before the writes of the log that it replaces.
-    const isReplaced = heals === true && generation !== healed;
-    for (const pending of [turns, newAgents]) {
-      if (isReplaced) pending.clear();
-      if (position !== undefined) pending.forgetUpTo(position);
-    }
-    if (isReplaced) [healed, overdue] = [generation, undefined];
+    if (position === undefined) return;
+    turns.forgetUpTo(position);
+    newAgents.forgetUpTo(position);
   });
 
   const waitLimit = (timeoutMs: number): number => (late() === undefined ? timeoutMs : 0);

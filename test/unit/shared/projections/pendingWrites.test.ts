@@ -40,6 +40,4 @@ test('with more than 10,000 ids, all queries wait for the oldest', () => {
   pending.forgetUpTo(at(2));
   expect(pending.find('another')).toBeUndefined();
   expect(pending.find('10002')).toBe(at(10_002));
-  pending.clear();
-  expect(pending.find('10002')).toBeUndefined();
 });
