@@ -60,6 +60,7 @@ function deaf(
   { again = request, bytes = 0 }: DeafClient = {},
 ): Promise<void> {
   const { hostname, port } = new URL(url);
+  if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {
     const socket = connect(Number(port), hostname);
     if (bytes > 0) socket.pause();
