@@ -61,6 +61,6 @@ export const storeOptions = {
     minimum: 0,
     maximum: 60_000,
     description:
-      'How long a write waits for the read models; in one process, how long queries wait for turns and new agents of their account',
+      'How long a write waits for the read models; in one process, how long its queries wait for turns and new agents',
   }),
 };
