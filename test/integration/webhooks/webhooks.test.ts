@@ -213,12 +213,14 @@ describe('the attempts of a webhook', () => {
     const { receiver, run, client, webhook, key } = await account({ types: [TURN[2]] });
     receiver.answer(500);
     const session = await run();
-    await came(receiver, 1);
+    const path = `/v1/webhooks/${webhook}/attempts`;
+    const listAttempts = async () =>
+      (await client.get(path)).body.data.attempts as Record<string, unknown>[];
+    await eventually(listAttempts, (listed) => listed.length > 0);
     receiver.answer(204);
     await run(session);
-    const path = `/v1/webhooks/${webhook}/attempts`;
     const attempts = await eventually(
-      async () => (await client.get(path)).body.data.attempts as Record<string, unknown>[],
+      listAttempts,
       (listed) => listed.filter(({ status }) => status === 204).length === 2,
     );
     expect(attempts[0]).toEqual({
