@@ -129,12 +129,13 @@ export async function startInBackground(
 ): Promise<BackgroundStart> {
   const started = await startRun(context, actor, { ...input, deltas: 'followers' });
   const { session_id, turn, position } = started;
+  const write = { position, account_id: actor.account_id, session_id };
   if (started.resultWithin) {
     // The attempt that started the turn logs its failure.
     const result = waitMs > 0 ? await resultInTime(started.resultWithin(waitMs)) : undefined;
     if (result) return { result };
     context.onIdempotentReplay?.();
-    await waitUntilTurnVisible(context, { position, account_id: actor.account_id, session_id });
+    await waitUntilTurnVisible(context, write);
     return { running: { session_id, turn } };
   }
   const ending = started.result.finally(() => context.runState.turnWatch.notifyOthers(session_id));
@@ -146,7 +147,7 @@ export async function startInBackground(
     const fields = { request_id: loggedRequestId(actor), session_id, turn, ...errorSummary(error) };
     context.logger[level](fields, 'a run in the background ended without an answer');
   });
-  await waitUntilTurnVisible(context, { position, account_id: actor.account_id, session_id });
+  await waitUntilTurnVisible(context, write);
   return { running: { session_id, turn } };
 }
 

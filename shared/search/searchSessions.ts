@@ -65,7 +65,7 @@ async function readIndexState(
   accountId: string,
   target: IndexProgress,
 ): Promise<IndexState> {
-  const now = await readModels.indexProgress(accountId);
+  const now = await readModels.indexProgress();
   const { generation, unindexed_from: from } = now;
   if (hasIndexed(now, target) || from === null) return { generation, lag: undefined };
   const isBehind = await readModels.hasUnindexed(accountId, earliestChange(from), target.ended!);
@@ -115,7 +115,7 @@ export async function searchSessions(
     await beforeRead?.();
     const page = await readModels.listSessions(accountId, { ...filter, words }, signal);
     // Otherwise a new generation has appeared, whose index started empty.
-    if ((await readModels.indexProgress(accountId)).generation === generation)
+    if ((await readModels.indexProgress()).generation === generation)
       return { ...page, ...(lag && { index: lag }) };
   }
 }

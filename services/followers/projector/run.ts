@@ -43,6 +43,9 @@ const GATHERED_STREAMS = ['session', 'request'];
 const keepsKnownRows = ({ stream, type }: StoredEvent): boolean =>
   type === 'agent.created.v1' || GATHERED_STREAMS.includes(streamKind(stream));
 
+const areLarge = (events: readonly StoredEvent[]): boolean =>
+  events.length > 0 && totalBytesOf(events) >= LARGE_BYTES * events.length;
+
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
 async function follow(projection: Projection, state: SubscriptionState): Promise<void> {
   const { log, store, signal, onProgress, lag, gathering } = projection;
@@ -56,7 +59,6 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
   // A thread that died may have applied events without reporting them.
   let isFirst = true;
   let progress: AppliedBatch;
-  let areLarge = false;
 
   await followLog({
     log,
@@ -81,10 +83,6 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
           : percentOf(position, endPosition);
       const keepsRows = !isFirst && events.every(keepsKnownRows);
       isFirst = false;
-      areLarge =
-        gathering !== undefined &&
-        events.length > 0 &&
-        totalBytesOf(events) >= LARGE_BYTES * events.length;
       progress = {
         position,
         caughtUp,
@@ -94,9 +92,10 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
         parked,
       };
     },
-    async onHandled() {
+    async onHandled({ events }) {
       onProgress(progress);
-      if (progress.caughtUp && progress.keepsKnownRows && !areLarge) await gathering?.pause(signal);
+      if (progress.caughtUp && progress.keepsKnownRows && !areLarge(events))
+        await gathering?.pause(signal);
     },
   });
 }

@@ -7,7 +7,7 @@ import { processOf, serverWith, until } from '../../../support/fakes/mcpGroups.t
 
 const { signal } = new AbortController();
 
-/** A connection to a thread that reports this when it is told to call a tool. */
+/** A connection to a thread. `onCall` returns the reports of the thread for a call of a tool. */
 async function connectTo(onCall: (id: number) => ThreadReport[]) {
   const { port1: port, port2 } = new MessageChannel();
   const report = (what: ThreadReport): void => port2.postMessage(what);
