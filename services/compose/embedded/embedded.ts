@@ -14,6 +14,7 @@ import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
 import { withLeaves } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { withBoundedBacklog } from '../../../shared/projections/boundedBacklog.ts';
 import { withTextsShared } from '../../../shared/search/recentTexts.ts';
 import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
@@ -149,7 +150,7 @@ export async function openEmbedded(
     store: withStorageLimits(
       withLeaves(
         guardAppends(
-          withTextsShared(store, projector),
+          withBoundedBacklog(withTextsShared(store, projector), projector.progress),
           () => projector.logChanged() ?? prover.check.refusal(),
         ),
         prover.leaves,

@@ -3,12 +3,10 @@ import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilA
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import {
-  totalBytesOf,
   type Checkpoint,
   type Position,
   type StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
-import { KIB } from '../../../shared/lib/units.ts';
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import { createLogEndEstimate } from '../../../shared/eventlog/identity/endOfLog.ts';
@@ -21,11 +19,6 @@ import { troubleReason } from './reports.ts';
  * bounds how fast the projection catches up.
  */
 const BATCH_SIZE = 1000;
-/**
- * No pause follows a batch whose events have this mean size or more: their work outweighs a commit, and a
- * reader would wait for all that has gathered meanwhile.
- */
-const LARGE_BYTES = 8 * KIB;
 const PAUSES = { firstMs: 100, longestMs: 5000 };
 
 interface SubscriptionState {
@@ -42,9 +35,6 @@ const GATHERED_STREAMS = ['session', 'request'];
 
 const keepsKnownRows = ({ stream, type }: StoredEvent): boolean =>
   type === 'agent.created.v1' || GATHERED_STREAMS.includes(streamKind(stream));
-
-const areLarge = (events: readonly StoredEvent[]): boolean =>
-  events.length > 0 && totalBytesOf(events) >= LARGE_BYTES * events.length;
 
 /** One subscription, from the checkpoint on, until it fails or the signal aborts. */
 async function follow(projection: Projection, state: SubscriptionState): Promise<void> {
@@ -92,10 +82,9 @@ async function follow(projection: Projection, state: SubscriptionState): Promise
         parked,
       };
     },
-    async onHandled({ events }) {
+    async onHandled() {
       onProgress(progress);
-      if (progress.caughtUp && progress.keepsKnownRows && !areLarge(events))
-        await gathering?.pause(signal);
+      if (progress.caughtUp && progress.keepsKnownRows) await gathering?.pause(signal);
     },
   });
 }

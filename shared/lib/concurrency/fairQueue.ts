@@ -4,8 +4,11 @@ interface FairQueue<Entry> {
   push(account_id: string, entry: Entry): void;
   /** Returns the entry that `shift` would remove; undefined when the queue is empty. */
   peek(): Entry | undefined;
-  /** Removes the next entry and returns it; undefined when the queue is empty. */
-  shift(): Entry | undefined;
+  /**
+   * Removes the next entry and returns it; undefined when the queue is empty. Accounts for which
+   * `mayTake` is false keep their turns.
+   */
+  shift(mayTake?: (account_id: string) => boolean): Entry | undefined;
 }
 
 export function createFairQueue<Entry>(): FairQueue<Entry> {
@@ -22,18 +25,20 @@ export function createFairQueue<Entry>(): FairQueue<Entry> {
       else queues.set(account_id, [entry]);
     },
     peek: () => queues.values().next().value?.[0],
-    shift() {
-      const [account_id, queue] = queues.entries().next().value ?? [];
-      if (account_id === undefined || !queue) return undefined;
-      size -= 1;
-      const entry = queue.shift();
-      if (queue.length === 0) queues.delete(account_id);
-      else if (queues.size > 1) {
-        // An account that is set again moves behind all others.
-        queues.delete(account_id);
-        queues.set(account_id, queue);
+    shift(mayTake) {
+      for (const [account_id, queue] of queues) {
+        if (mayTake?.(account_id) === false) continue;
+        size -= 1;
+        const entry = queue.shift();
+        if (queue.length === 0) queues.delete(account_id);
+        else if (queues.size > 1) {
+          // An account that is set again moves behind all others.
+          queues.delete(account_id);
+          queues.set(account_id, queue);
+        }
+        return entry;
       }
-      return entry;
+      return undefined;
     },
   };
 }

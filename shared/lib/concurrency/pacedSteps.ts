@@ -1,5 +1,6 @@
 import { resumeTask } from './eventLoopWatchdog.ts';
 import { createFairQueue } from './fairQueue.ts';
+import { afterMicrotasks, noteRequest } from './yieldToEventLoop.ts';
 
 /** A step of some tenths of a millisecond. Returns true while there is more to do. */
 export type Step = () => boolean;
@@ -39,11 +40,6 @@ function runWaiting(): void {
   afterMicrotasks(runWaiting);
 }
 
-/** Calls back after everything that was resolved, which is part of the time of a step. */
-function afterMicrotasks(callback: () => void): void {
-  queueMicrotask(() => process.nextTick(callback));
-}
-
 /**
  * Runs the steps of a task: the first at once if the event loop has time for it, and the others in
  * its next turns. Accounts take turns, and so do the tasks of one account. Unlike with
@@ -60,6 +56,7 @@ export function runPaced(accountId: string, step: Step): void {
  * account's running tasks: a flood of requests does not stop those.
  */
 export function waitToBegin(accountId: string): Promise<void> | undefined {
+  noteRequest(accountId, performance.now());
   if (waiting.size() === 0 && !isBeginning && hasTime()) {
     // Of many that continue at once, all would see that there is time, before the first has used it.
     isBeginning = true;

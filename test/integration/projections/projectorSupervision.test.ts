@@ -134,31 +134,6 @@ test('events of sessions are gathered until a batch is requested, and none is ov
   expect([applied.length, pauses]).toEqual([4, 3]);
 });
 
-test('no pause follows a batch of large events', async () => {
-  const end = new AbortController();
-  const paused: (Position | undefined)[] = [];
-  let [reached, batches]: [Position | undefined, number] = [undefined, 0];
-  await appendTo(log, 'session-session_a', [sessionStarted()]);
-  const turnOf = (session: string, input: string): Promise<Position> =>
-    appendTo(log, `session-session_${session}`, [sessionStarted(), turnStarted(1, { input })]);
-  let small: Promise<Position> | undefined;
-  await runProjection({
-    log,
-    store,
-    signal: end.signal,
-    logger: recordingLogger().logger,
-    gathering: { pause: async () => void paused.push(reached) },
-    onProgress({ position }) {
-      reached = position;
-      batches += 1;
-      if (batches === 1) void turnOf('b', 'x'.repeat(20_000));
-      if (batches === 2) small = turnOf('c', 'small');
-      if (batches === 3) end.abort();
-    },
-  });
-  expect(paused).toEqual([await small]);
-});
-
 test('it says where no row of before changed, and never so of what came before it began', async () => {
   const end = new AbortController();
   const told: boolean[] = [];

@@ -18,6 +18,15 @@ test('accounts take turns, each with its oldest entry', () => {
   expect([queue.size(), queue.peek()]).toEqual([0, undefined]);
 });
 
+test('an account that may not take keeps its turn', () => {
+  const queue = createFairQueue<string>();
+  for (const entry of ['a1', 'a2', 'b1', 'b2']) queue.push(entry.charAt(0), entry);
+  const notA = (account: string): boolean => account !== 'a';
+  expect([queue.shift(notA), queue.shift(), queue.shift(notA)]).toEqual(['b1', 'a1', 'b2']);
+  expect([queue.shift(notA), queue.size()]).toEqual([undefined, 1]);
+  expect(queue.shift()).toBe('a2');
+});
+
 const ACCOUNTS = ['a', 'b', 'c', 'd'] as const;
 const operations = fc.array(fc.option(fc.constantFrom(...ACCOUNTS)), { maxLength: 200 });
 

@@ -1,6 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
 import {
+  noteRequest,
   yieldToEventLoop,
   yieldForText,
 } from '../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
@@ -57,4 +58,60 @@ test('what asks after a pause has its turn as well', async () => {
   await yieldToEventLoop('a');
   for (let turn = 0; turn < 10; turn += 1) await setImmediate();
   await yieldToEventLoop('a');
+});
+
+const spend = (ms: number): void => {
+  const until = performance.now() + ms;
+  while (performance.now() < until);
+};
+
+/** A task of some milliseconds in its turn, with the times at which it began and ended. */
+async function longTask(account: string): Promise<{ began: number; ended: number }> {
+  await yieldToEventLoop(account);
+  const began = performance.now();
+  spend(5);
+  return { began, ended: performance.now() };
+}
+
+/** How many turns of the event loop pass between a long task of an account and its next one. */
+async function turnsBetweenTasks(account: string): Promise<number> {
+  await longTask(account);
+  const next = longTask(account);
+  let isOver = false;
+  void next.then(() => (isOver = true));
+  let turns = 0;
+  for (; !isOver; turns += 1) await setImmediate();
+  return turns;
+}
+
+test('while others send requests, an account rests after a task for as long as that took', async () => {
+  noteRequest('other', performance.now());
+  const first = longTask('a');
+  const second = longTask('a');
+  expect((await second).began - (await first).ended).toBeGreaterThan(4);
+});
+
+test('an account that is alone does not rest', async () => {
+  const long = performance.now() - 2_000;
+  noteRequest('other', long);
+  noteRequest('a', performance.now());
+  expect(await turnsBetweenTasks('a')).toBeLessThan(20);
+  noteRequest('other', performance.now());
+  expect(await turnsBetweenTasks('a')).toBeGreaterThan(20);
+});
+
+test('the tasks of others run while an account rests', async () => {
+  noteRequest('other', performance.now());
+  const done: string[] = [];
+  const note = async (account: string): Promise<void> => {
+    await longTask(account);
+    done.push(account);
+  };
+  await note('large');
+  const rest = note('large');
+  // The event loop has found nothing that may run.
+  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
+  await note('small');
+  await rest;
+  expect(done).toEqual(['large', 'small', 'large']);
 });
