@@ -10,7 +10,7 @@ import { runProjection } from '../../../services/followers/projector/run.ts';
 import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, Position, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../shared/ports/readModels.ts';
-import { sessionStarted, turnStarted } from '../../support/builders/events.ts';
+import { sessionStarted } from '../../support/builders/events.ts';
 import {
   appendAgents,
   appendTo,
