@@ -32,7 +32,7 @@ export interface ProjectionProgress extends Progress {
  */
 export interface ProgressSource {
   subscribe(listener: (progress: ProjectionProgress) => void): () => void;
-  /** Requests progress without delay: a reader waits for a position that is not shown yet. */
+  /** Requests progress without delay: a reader waits for it, or much has gathered. */
   request?: () => void;
   /** Requests that turns are indexed without delay: a search waits for them. */
   requestIndex?: () => void;

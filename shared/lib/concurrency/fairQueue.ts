@@ -2,7 +2,7 @@
 interface FairQueue<Entry> {
   size(): number;
   push(account_id: string, entry: Entry): void;
-  /** Returns the entry that `shift` would remove; undefined when the queue is empty. */
+  /** Returns the entry that `shift()` would remove; undefined when the queue is empty. */
   peek(): Entry | undefined;
   /**
    * Removes the next entry and returns it; undefined when the queue is empty. Accounts for which

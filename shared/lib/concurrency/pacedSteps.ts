@@ -1,6 +1,6 @@
 import { resumeTask } from './eventLoopWatchdog.ts';
 import { createFairQueue } from './fairQueue.ts';
-import { afterMicrotasks, noteRequest } from './yieldToEventLoop.ts';
+import { afterMicrotasks } from './yieldToEventLoop.ts';
 
 /** A step of some tenths of a millisecond. Returns true while there is more to do. */
 export type Step = () => boolean;
@@ -56,7 +56,6 @@ export function runPaced(accountId: string, step: Step): void {
  * account's running tasks: a flood of requests does not stop those.
  */
 export function waitToBegin(accountId: string): Promise<void> | undefined {
-  noteRequest(accountId, performance.now());
   if (waiting.size() === 0 && !isBeginning && hasTime()) {
     // Of many that continue at once, all would see that there is time, before the first has used it.
     isBeginning = true;

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import { resumeTask } from './eventLoopWatchdog.ts';
 import { createFairQueue } from './fairQueue.ts';
 import { registerResource } from './resources.ts';
@@ -8,11 +9,11 @@ export const SLICE_BYTES = 64 * 1_024;
 /** The time of work after which `createPause` yields by default, in milliseconds. */
 const SLICE_MS = 5;
 
-/** Tasks of this time or longer are followed by a rest, which is at most as long as this, in milliseconds. */
-const REST_MS = { least: 1, most: 20 };
+/** How long a task must take for its account to rest after it, and the longest rest, in milliseconds. */
+const REST_MS = { after: 1, longest: 20 };
 
-/** How long an account counts as active after a request, in milliseconds. */
-const ACTIVE_MS = 1_000;
+/** How long an account counts as active after a request, in milliseconds, and how many are remembered. */
+const ACTIVE = { ms: 1_000, accounts: 1_000 };
 
 interface Waiting {
   accountId: string;
@@ -25,10 +26,10 @@ registerResource('event_loop_slices', { usage: () => ({ waiting: waiting.size() 
 
 /** Accounts whose last task was long, with the time at which each may run the next. */
 const resting = new Map<string, number>();
+let restTimer: NodeJS.Timeout | undefined;
 
-/** The latest request of all, and the latest one of another account than that. */
-let latest = { accountId: '', at: -Infinity };
-let latestOther = latest;
+/** When accounts last began a request. The cache iterates from the latest one on. */
+const requestedAt = new LRUCache<string, number>({ max: ACTIVE.accounts });
 
 /**
  * Event loop turns between two tasks. A small request takes several; they are almost free while
@@ -37,15 +38,14 @@ let latestOther = latest;
 const LOOP_TURNS_BETWEEN = 4;
 
 /** Notes that an account has begun a request. */
-export function noteRequest(accountId: string, at: number): void {
-  if (latest.accountId !== accountId) latestOther = latest;
-  latest = { accountId, at };
-}
+export const noteRequest = (accountId: string): void =>
+  void requestedAt.set(accountId, performance.now());
 
-/** True unless another account has begun a request lately. */
-function isAlone(accountId: string, now: number): boolean {
-  const other = latest.accountId === accountId ? latestOther : latest;
-  return now - other.at > ACTIVE_MS;
+/** True if another account has begun a request lately. Work that is of no account never rests. */
+function mustRest(accountId: string, now: number): boolean {
+  if (!requestedAt.has(accountId)) return false;
+  for (const [id, at] of requestedAt.entries()) if (id !== accountId) return now - at <= ACTIVE.ms;
+  return false;
 }
 
 /** Calls back after everything that was resolved, which is part of the time of a task. */
@@ -53,30 +53,39 @@ export function afterMicrotasks(callback: () => void): void {
   queueMicrotask(() => process.nextTick(callback));
 }
 
-const mayRun = (accountId: string): boolean =>
-  (resting.get(accountId) ?? 0) <= performance.now();
-
 function endTask(accountId: string, beganAt: number): void {
   const now = performance.now();
-  for (const [restingId, until] of resting) if (until <= now) resting.delete(restingId);
   const tookMs = now - beganAt;
-  if (tookMs >= REST_MS.least && !isAlone(accountId, now))
-    resting.set(accountId, now + Math.min(tookMs, REST_MS.most));
+  if (tookMs >= REST_MS.after && mustRest(accountId, now))
+    resting.set(accountId, now + Math.min(tookMs, REST_MS.longest));
+}
+
+/** Returns the next task, unless its account rests. */
+function shiftRested(): Waiting | undefined {
+  if (resting.size === 0) return waiting.shift();
+  const now = performance.now();
+  for (const [accountId, until] of resting) if (until <= now) resting.delete(accountId);
+  const next = waiting.shift((accountId) => !resting.has(accountId));
+  if (!next && waiting.size() > 0)
+    restTimer ??= setTimeout(endRest, Math.ceil(Math.min(...resting.values()) - now));
+  return next;
+}
+
+function endRest(): void {
+  restTimer = undefined;
+  start();
 }
 
 function runNext(turnsLeft: number): void {
   if (turnsLeft > 0) return void setImmediate(runNext, turnsLeft - 1);
-  const next = waiting.shift(mayRun);
+  const next = shiftRested();
   isRunning = next !== undefined;
-  if (next) {
-    const { accountId, resume } = next;
-    const beganAt = performance.now();
-    resume();
-    afterMicrotasks(() => endTask(accountId, beganAt));
-    setImmediate(runNext, LOOP_TURNS_BETWEEN - 1);
-  } else if (waiting.size() > 0) {
-    setTimeout(start, Math.min(...resting.values()) - performance.now());
-  }
+  if (!next) return;
+  const { accountId, resume } = next;
+  const beganAt = performance.now();
+  resume();
+  afterMicrotasks(() => endTask(accountId, beganAt));
+  setImmediate(runNext, LOOP_TURNS_BETWEEN - 1);
 }
 
 function start(): void {
@@ -88,9 +97,9 @@ function start(): void {
 /**
  * Resolves when the caller may run a task of some milliseconds. Tasks run one at a time, some event
  * loop turns apart, and accounts take turns: a hundred large responses hardly delay a small one
- * longer than one of them does. While other accounts send requests, an account rests after each task
- * for as long as it took, so that its tasks take at most half of the time. The number of waiting tasks
- * is bounded by the limits of bodies, runs and responses.
+ * longer than one of them does. While other accounts send requests, an account rests after a task for
+ * as long as the task ran before it waited for something else, so that the others have at least half of
+ * the time. The number of waiting tasks is bounded by the limits of bodies, runs and responses.
  */
 export async function yieldToEventLoop(accountId: string): Promise<void> {
   await new Promise<void>((resume) => {

@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { waitToBegin } from '../../../../shared/lib/concurrency/pacedSteps.ts';
+import { noteRequest } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { clientDisconnectError, onResponseClosed } from '../connection/clientDisconnect.ts';
 
 /** Probes take turns with the accounts, and with the other requests without an account. */
@@ -14,8 +15,10 @@ const PROBED_PATHS: readonly string[] = ['/health/live', '/health/ready', '/metr
 export function waitForTurn({ path, state }: Context): Promise<void> | undefined {
   if (state['hasBegun'] === true) return undefined;
   state['hasBegun'] = true;
-  const account_id = (state['account_id'] as string | undefined) ?? '';
-  return waitToBegin(PROBED_PATHS.includes(path) ? PROBES : account_id);
+  if (PROBED_PATHS.includes(path)) return waitToBegin(PROBES);
+  const account_id = state['account_id'] as string | undefined;
+  if (account_id !== undefined) noteRequest(account_id);
+  return waitToBegin(account_id ?? '');
 }
 
 /**

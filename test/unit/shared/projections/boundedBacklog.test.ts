@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { withBoundedBacklog } from '../../../../shared/projections/boundedBacklog.ts';
+import type { ProgressSource } from '../../../../shared/projections/progress.ts';
 import type { EncodedEvent, EventStore } from '../../../../shared/ports/eventStore.ts';
 import { positionOf } from '../../../support/builders/history.ts';
 
@@ -14,41 +15,59 @@ function eventOf(characters: number, isClosed: boolean): EncodedEvent {
   return { ...event, toClose: { texts, key: { id: 'k'.repeat(16), secret: '' } } };
 }
 
-function boundedStore(append: EventStore['append']) {
-  let requests = 0;
-  let onProgress = (): void => undefined;
+/** A store whose events have the positions 1, 2 and so on. */
+function boundedStore({ isAway = false } = {}) {
+  let [requests, appends] = [0, 0];
+  let listener: Parameters<ProgressSource['subscribe']>[0] = () => undefined;
   const store = withBoundedBacklog(
-    { append },
     {
-      subscribe: (listener) => ((onProgress = listener as () => void), () => true),
+      append: async (..._append: Parameters<EventStore['append']>) => {
+        if (isAway) throw new Error('away');
+        return { revision: 0, position: positionOf((appends += 1)) };
+      },
+    },
+    {
+      subscribe: (added) => ((listener = added), () => true),
       request: () => (requests += 1),
     },
   );
-  return { store, requests: () => requests, progress: () => onProgress() };
+  const progress = { caughtUp: true, percent: 100, keepsKnownRows: true, generation: 1 };
+  return {
+    store,
+    requests: () => requests,
+    show: (position: number) => listener({ ...progress, position: positionOf(position) }),
+  };
 }
 
 test.each([true, false])('a batch is requested once many bytes have gathered', async (isClosed) => {
-  const { store, requests, progress } = boundedStore(async () => ({
-    revision: 0,
-    position: positionOf(1),
-  }));
+  const { store, requests, show } = boundedStore();
   const append = (characters: number) => store.append(STREAM, 0, [eventOf(characters, isClosed)]);
-  await append(100_000);
-  await append(100_000);
+  await append(90_000);
+  await append(90_000);
   expect(requests()).toBe(0);
-  await append(100_000);
+  await append(90_000);
   expect(requests()).toBe(1);
-  progress();
-  await append(200_000);
+  show(3);
+  await append(90_000);
+  await append(90_000);
   expect(requests()).toBe(1);
-  await append(200_000);
+  await append(90_000);
+  expect(requests()).toBe(2);
+});
+
+test('it is requested again after a batch that was read before', async () => {
+  const { store, requests, show } = boundedStore();
+  await store.append(STREAM, 0, [eventOf(100, false)]);
+  await store.append(STREAM, 0, [eventOf(300_000, false)]);
+  show(1);
+  expect(requests()).toBe(2);
+  show(2);
+  show(2);
   expect(requests()).toBe(2);
 });
 
 test('what was not written does not count', async () => {
-  const { store, requests } = boundedStore(async () => {
-    throw new Error('away');
-  });
+  const { store, requests } = boundedStore({ isAway: true });
   await expect(store.append(STREAM, 0, [eventOf(500_000, false)])).rejects.toThrow('away');
   expect(requests()).toBe(0);
 });

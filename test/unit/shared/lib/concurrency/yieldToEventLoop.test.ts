@@ -1,5 +1,5 @@
-import { expect, test } from '@jest/globals';
-import { setImmediate } from 'node:timers/promises';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import {
   noteRequest,
   yieldToEventLoop,
@@ -58,60 +58,95 @@ test('what asks after a pause has its turn as well', async () => {
   await yieldToEventLoop('a');
   for (let turn = 0; turn < 10; turn += 1) await setImmediate();
   await yieldToEventLoop('a');
+  await setImmediate();
 });
 
-const spend = (ms: number): void => {
-  const until = performance.now() + ms;
-  while (performance.now() < until);
-};
-
-/** A task of some milliseconds in its turn, with the times at which it began and ended. */
-async function longTask(account: string): Promise<{ began: number; ended: number }> {
-  await yieldToEventLoop(account);
-  const began = performance.now();
-  spend(5);
-  return { began, ended: performance.now() };
-}
-
-/** How many turns of the event loop pass between a long task of an account and its next one. */
-async function turnsBetweenTasks(account: string): Promise<number> {
-  await longTask(account);
-  const next = longTask(account);
-  let isOver = false;
-  void next.then(() => (isOver = true));
-  let turns = 0;
-  for (; !isOver; turns += 1) await setImmediate();
-  return turns;
-}
-
-test('while others send requests, an account rests after a task for as long as that took', async () => {
-  noteRequest('other', performance.now());
-  const first = longTask('a');
-  const second = longTask('a');
-  expect((await second).began - (await first).ended).toBeGreaterThan(4);
-});
-
-test('an account that is alone does not rest', async () => {
-  const long = performance.now() - 2_000;
-  noteRequest('other', long);
-  noteRequest('a', performance.now());
-  expect(await turnsBetweenTasks('a')).toBeLessThan(20);
-  noteRequest('other', performance.now());
-  expect(await turnsBetweenTasks('a')).toBeGreaterThan(20);
-});
-
-test('the tasks of others run while an account rests', async () => {
-  noteRequest('other', performance.now());
-  const done: string[] = [];
-  const note = async (account: string): Promise<void> => {
-    await longTask(account);
-    done.push(account);
+/** A clock that stands still unless it is advanced, and an event loop with time to notice that. */
+function stoppedClock() {
+  let now = performance.now() + 3_600_000;
+  jest.spyOn(performance, 'now').mockImplementation(() => now);
+  return {
+    advance: (ms: number): void => void (now += ms),
+    async settle(): Promise<void> {
+      await sleep(30);
+      for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+    },
   };
-  await note('large');
-  const rest = note('large');
-  // The event loop has found nothing that may run.
-  for (let turn = 0; turn < 10; turn += 1) await setImmediate();
-  await note('small');
-  await rest;
-  expect(done).toEqual(['large', 'small', 'large']);
+}
+
+describe('an account whose task took long', () => {
+  /** The last task has ended before the clock changes. */
+  afterEach(async () => {
+    await setImmediate();
+    jest.restoreAllMocks();
+  });
+
+  /** Runs tasks on a stopped clock, which each advance it. */
+  function tasks() {
+    const clock = stoppedClock();
+    const done: string[] = [];
+    const run = async (account: string, ms: number): Promise<void> => {
+      await yieldToEventLoop(account);
+      clock.advance(ms);
+      done.push(account);
+    };
+    return { clock, done, run };
+  }
+
+  test.each([
+    [5, 4.9],
+    [1, 0.9],
+    [100, 19.9],
+  ])('rests while others send requests: after %d ms, more than %d ms', async (tookMs, restMs) => {
+    const { clock, done, run } = tasks();
+    noteRequest('other');
+    noteRequest('a');
+    await run('a', tookMs);
+    const next = run('a', 0);
+    await clock.settle();
+    clock.advance(restMs);
+    await clock.settle();
+    expect(done).toEqual(['a']);
+    clock.advance(0.2);
+    await next;
+  });
+
+  test('does not rest after a short task', async () => {
+    const { run } = tasks();
+    noteRequest('other');
+    noteRequest('a');
+    await run('a', 0.9);
+    await run('a', 0);
+  });
+
+  test('does not rest without requests of others in the last second', async () => {
+    const { clock, run } = tasks();
+    noteRequest('other');
+    clock.advance(1_001);
+    noteRequest('a');
+    await run('a', 5);
+    await run('a', 0);
+  });
+
+  test('does not rest if it is none that sends requests', async () => {
+    const { run } = tasks();
+    noteRequest('a');
+    noteRequest('b');
+    await run('relay', 5);
+    await run('relay', 0);
+  });
+
+  test('leaves the time to others, which come with or after its next task', async () => {
+    const { clock, done, run } = tasks();
+    noteRequest('other');
+    noteRequest('a');
+    await run('a', 5);
+    const next = run('a', 0);
+    await run('b', 0);
+    await clock.settle();
+    await run('c', 0);
+    clock.advance(5);
+    await next;
+    expect(done).toEqual(['a', 'b', 'c', 'a']);
+  });
 });

@@ -1,11 +1,13 @@
 import { EventEmitter } from 'node:events';
-import { expect, test } from '@jest/globals';
+import { setImmediate } from 'node:timers/promises';
+import { expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
 import {
   answerInTurn,
   waitForTurn,
   waitWhileConnected,
 } from '../../../../../../services/api/http/middleware/pacing.ts';
+import { yieldToEventLoop } from '../../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { waitToBegin } from '../../../../../../shared/lib/concurrency/pacedSteps.ts';
 
 const contextOf = (path: string, account_id?: string): Context =>
@@ -50,6 +52,30 @@ test('probes, accounts and requests without an account take turns', async () => 
   const flood = Array.from({ length: 5 }, () => [begin('/nothing'), begin('/v1/agents', 'a')]);
   await Promise.all([begin('/health/live'), begin('/v1/agents', 'b'), ...flood.flat()]);
   expect(new Set(order.slice(0, 4))).toEqual(new Set(['/nothing', 'a', '/health/live', 'b']));
+});
+
+test('an account rests beside requests of others, but not beside probes', async () => {
+  await setImmediate();
+  let now = performance.now() + 3_600_000;
+  const clock = jest.spyOn(performance, 'now').mockImplementation(() => now);
+  const isResting = async (): Promise<boolean> => {
+    await yieldToEventLoop('a');
+    now += 5;
+    let isOver = false;
+    const next = yieldToEventLoop('a').then(() => (isOver = true));
+    for (let turn = 0; turn < 20; turn += 1) await setImmediate();
+    const rests = !isOver;
+    now += 5;
+    await next;
+    return rests;
+  };
+  for (const path of ['/health/live', '/nothing']) await waitForTurn(contextOf(path));
+  await waitForTurn(contextOf('/v1/agents', 'a'));
+  expect(await isResting()).toBe(false);
+  await waitForTurn(contextOf('/v1/agents', 'b'));
+  expect(await isResting()).toBe(true);
+  await setImmediate();
+  clock.mockRestore();
 });
 
 test('a request whose client disconnects stops waiting', async () => {
