@@ -66,14 +66,11 @@ function shiftRested(): Waiting | undefined {
   const now = performance.now();
   for (const [accountId, until] of resting) if (until <= now) resting.delete(accountId);
   const next = waiting.shift((accountId) => !resting.has(accountId));
-  if (!next && waiting.size() > 0)
-    restTimer ??= setTimeout(endRest, Math.ceil(Math.min(...resting.values()) - now));
+  if (!next && waiting.size() > 0) {
+    clearTimeout(restTimer);
+    restTimer = setTimeout(start, Math.ceil(Math.min(...resting.values()) - now));
+  }
   return next;
-}
-
-function endRest(): void {
-  restTimer = undefined;
-  start();
 }
 
 function runNext(turnsLeft: number): void {
