@@ -94,11 +94,9 @@ function requireScopesWithin(manager: AccountKey, key: KeyData): void {
 
 /** True for a key itself, and for those that have replaced it, one after the other. */
 function isOrSucceeds(keys: readonly AccountKey[], of: AccountKey, key_id: string): boolean {
-  for (let key: AccountKey | undefined = of; key;) {
+  const byId = new Map(keys.map((key) => [key.key_id, key]));
+  for (let key: AccountKey | undefined = of; key; key = byId.get(key.replaced?.by ?? ''))
     if (key.key_id === key_id) return true;
-    const next: string | undefined = key.replaced?.by;
-    key = keys.findLast((other) => other.key_id === next);
-  }
   return false;
 }
 

@@ -1,3 +1,4 @@
+import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { accountStream, isIdOf } from '../eventlog/streams.ts';
@@ -44,8 +45,15 @@ async function changeAccount(
   const { loaded, appended } = await runExclusive(
     context.store,
     accountStream(actor.account_id),
-    () =>
-      handleLoaded({ ...context, reserveRead: undefined }, accountTarget(actor), () => authored),
+    async () => {
+      // Those that waited for an earlier change would otherwise continue all at once.
+      await yieldToEventLoop(actor.account_id);
+      return handleLoaded(
+        { ...context, reserveRead: undefined },
+        accountTarget(actor),
+        () => authored,
+      );
+    },
   );
   if (appended) await waitUntilVisible(context, appended.position);
   return { before: loaded.state, appended };

@@ -6,13 +6,13 @@ export const CHAT_TOKEN_LIMITS = {
     /** The longest lifetime of a chat token. */
     lifetimeSeconds: 3_600,
     /**
-     * Requests per second of one end user with chat tokens. They also count against the API key that
+     * Requests per second of one end user. They also count against the API key that
      * issued the tokens.
      * @beyond 429 `rate_limited`
      */
     requestsPerSecond: 10,
     /**
-     * Open requests and streams of one end user, in each process.
+     * Open requests and streams per end user and process.
      * @beyond 429 `rate_limited`
      */
     openRequests: 10,

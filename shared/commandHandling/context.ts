@@ -39,13 +39,15 @@ export interface CommandContext {
   visibilityWaitMs: number;
   /** Called when a write is answered before the read models show it. */
   onVisibilityTimeout?: () => void;
+  /** Waits for the account's turn after a wait for the read models, which ends for many writes at once. */
+  waitToResume?: () => Promise<void> | undefined;
   /** Called when the answer is that of an earlier attempt of the request. */
   onIdempotentReplay?: () => void;
 }
 
 export type VisibilityContext = Pick<
   CommandContext,
-  'readModels' | 'logger' | 'visibilityWaitMs' | 'onVisibilityTimeout'
+  'readModels' | 'logger' | 'visibilityWaitMs' | 'onVisibilityTimeout' | 'waitToResume'
 >;
 
 /**
@@ -53,7 +55,7 @@ export type VisibilityContext = Pick<
  * error, since the write is durable: it is logged, and `onVisibilityTimeout` is called.
  */
 export async function waitUntilVisible(
-  { readModels, logger, visibilityWaitMs, onVisibilityTimeout }: VisibilityContext,
+  { readModels, logger, visibilityWaitMs, onVisibilityTimeout, waitToResume }: VisibilityContext,
   position: Position,
 ): Promise<void> {
   let isVisible: boolean;
@@ -72,6 +74,8 @@ export async function waitUntilVisible(
     );
   }
   if (!isVisible) onVisibilityTimeout?.();
+  const waiting = waitToResume?.();
+  if (waiting) await waiting;
 }
 
 /**

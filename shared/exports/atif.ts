@@ -1,5 +1,5 @@
-import type { ToolDefinition } from '../sessions/turns/chat.ts';
 import {
+  collectTools,
   parseToolArguments,
   exportedFailure,
   exportedSteps,
@@ -99,7 +99,7 @@ const compactionStep = ({ recorded_at, data }: ExportedCompaction): object => ({
  * an ended turn gives no line, because a trajectory needs a step.
  */
 export function atif(session: ExportedSession): SessionWriter {
-  const tools = new Map<string, ToolDefinition>();
+  const tools = collectTools();
   const totals = { prompt: 0, completion: 0 };
   let last: { turn: ExportedTurn; agent: ExportedAgent | undefined } | undefined;
   let system: string | undefined;
@@ -114,7 +114,7 @@ export function atif(session: ExportedSession): SessionWriter {
 
   function stepsIn(turn: ExportedTurn, agent: ExportedAgent | undefined): object[] {
     last = { turn, agent };
-    for (const tool of turn.started.data.settings.tools ?? []) tools.set(tool.function.name, tool);
+    tools.add(turn);
     for (const { call } of exportedSteps(turn)) {
       totals.prompt += call?.tokens.prompt ?? 0;
       totals.completion += call?.tokens.completion ?? 0;
@@ -135,18 +135,18 @@ export function atif(session: ExportedSession): SessionWriter {
         yield* jsonSlices({ step_id: steps, ...step });
       }
     },
-    end() {
-      if (!last) return '';
+    *end() {
+      if (!last) return;
       const { agent_id, created_at } = session;
       const { settings, agent_revision } = last.turn.started.data;
+      const agent = {
+        name: last.agent?.name ?? agent_id,
+        version: String(agent_revision),
+        model_name: settings.model,
+        tool_definitions: tools.list(),
+        extra: { agent_id },
+      };
       const rest = {
-        agent: {
-          name: last.agent?.name ?? agent_id,
-          version: String(agent_revision),
-          model_name: settings.model,
-          ...(tools.size > 0 && { tool_definitions: [...tools.values()] }),
-          extra: { agent_id },
-        },
         final_metrics: {
           total_prompt_tokens: totals.prompt,
           total_completion_tokens: totals.completion,
@@ -154,7 +154,9 @@ export function atif(session: ExportedSession): SessionWriter {
         },
         extra: { ...exportedTexts(session), created_at },
       };
-      return `],${JSON.stringify(rest).slice(1)}\n`;
+      yield '],"agent":';
+      yield* jsonSlices(agent);
+      yield `,${JSON.stringify(rest).slice(1)}\n`;
     },
   };
 }

@@ -13,6 +13,7 @@ import {
 import type { ModelCall } from '../sessions/turns/promptParts.ts';
 import type { ToolCalledData } from '../sessions/events.ts';
 import { jsonSlices, textAsJson } from '../lib/slices.ts';
+import { LIMITS } from '../limits.ts';
 
 interface Usage {
   input_tokens: number;
@@ -53,6 +54,9 @@ const toolMessage = ({ call_id, tool, result, is_error, duration_ms }: ToolCalle
   ...(is_error && { error: { type: 'unknown', message: result } }),
   metadata: { duration_ms },
 });
+
+/** Stands for models beyond LIMITS.export.models. */
+const OTHER_MODELS = 'others';
 
 /** The messages of a turn. If it has no answer, the metadata of its input message has the error. */
 function turnMessages(turn: ExportedTurn): object[] {
@@ -132,8 +136,10 @@ export function inspect(session: ExportedSession): SessionWriter {
 
   function count(call: ModelCall): void {
     const usage = usageOf(call);
-    const sum = usageByModel.get(call.model);
-    if (!sum) usageByModel.set(call.model, usage);
+    const isNew = !usageByModel.has(call.model);
+    const model = isNew && usageByModel.size >= LIMITS.export.models ? OTHER_MODELS : call.model;
+    const sum = usageByModel.get(model);
+    if (!sum) usageByModel.set(model, usage);
     else for (const name of Object.keys(usage) as (keyof Usage)[]) sum[name] += usage[name];
   }
 
@@ -163,8 +169,8 @@ export function inspect(session: ExportedSession): SessionWriter {
         yield* jsonSlices({ id, ...message });
       }
     },
-    end() {
-      if (!ends) return '';
+    *end() {
+      if (!ends) return;
       const { first, last } = ends;
       const [started_at, completed_at] = [first.started.recorded_at, last.ended.recorded_at];
       const failure = exportedFailure(last);
@@ -183,7 +189,7 @@ export function inspect(session: ExportedSession): SessionWriter {
         ...(error && { error }),
       };
       const stats = JSON.stringify({ started_at, completed_at, model_usage });
-      return `],${JSON.stringify(sample).slice(1)}],"stats":${stats}}\n`;
+      yield `],${JSON.stringify(sample).slice(1)}],"stats":${stats}}\n`;
     },
   };
 }

@@ -1,8 +1,8 @@
-import type { ChatMessage, ToolDefinition } from '../sessions/turns/chat.ts';
+import type { ChatMessage } from '../sessions/turns/chat.ts';
 import { turnMessages } from '../sessions/turns/prompt.ts';
 import { correctedCall } from '../sessions/turns/requestForm.ts';
 import { jsonSlices } from '../lib/slices.ts';
-import { exportedOutput, type SessionWriter } from './record.ts';
+import { collectTools, exportedOutput, type SessionWriter } from './record.ts';
 
 /** Each tool call is corrected when it is written, since its arguments are parsed. */
 const correctedMessage = (message: ChatMessage): object =>
@@ -15,21 +15,20 @@ const correctedMessage = (message: ChatMessage): object =>
  * turns as the models saw them, and all offered tools. A session without answers gives no line.
  */
 export function openaiChat(): SessionWriter {
-  const tools = new Map<string, ToolDefinition>();
+  const tools = collectTools();
   let system: string | undefined;
   let isBegun = false;
   return {
     *add(record, agent) {
       if (record.kind !== 'turn' || record.ended.type !== 'session.turn_completed.v1') return;
-      const { input, settings } = record.started.data;
-      for (const tool of settings.tools ?? []) tools.set(tool.function.name, tool);
+      tools.add(record);
       // The format has only OpenAI's own fields.
       const tool_calls = record.tool_calls.map(
         ({ data: { extra: _extra, reasoning: _reasoning, ...call } }) => call,
       );
       const messages: object[] = turnMessages({
         turn: record.started.data.turn,
-        input,
+        input: record.started.data.input,
         tool_calls,
         output: exportedOutput(record),
       }).map(correctedMessage);
@@ -43,10 +42,15 @@ export function openaiChat(): SessionWriter {
         yield* jsonSlices(message);
       }
     },
-    end() {
-      if (!isBegun) return '';
-      const offered = tools.size === 0 ? '' : `,"tools":${JSON.stringify([...tools.values()])}`;
-      return `]${offered}}\n`;
+    *end() {
+      if (!isBegun) return;
+      yield ']';
+      const offered = tools.list();
+      if (offered) {
+        yield ',"tools":';
+        yield* jsonSlices(offered);
+      }
+      yield '}\n';
     },
   };
 }

@@ -62,8 +62,34 @@ export type ExportedRecord = ExportedTurn | ExportedCompaction;
 export interface SessionWriter {
   /** The text of a record, in pieces. `agent` is that of a turn, unless it was erased. */
   add(record: ExportedRecord, agent: ExportedAgent | undefined): Iterable<string>;
-  /** The text that ends the session. */
-  end(): string;
+  /** The text that ends the session, in pieces. */
+  end(): Iterable<string>;
+}
+
+/**
+ * Collects the definitions of all tools that a session offered, by their names, as JSON. Tool servers
+ * can rename their tools at any time, so those beyond LIMITS.export.toolsChars are left out.
+ */
+export function collectTools() {
+  const definitions = new Map<string, string>();
+  let chars = 0;
+  return {
+    add({ started }: ExportedTurn): void {
+      for (const tool of started.data.settings.tools ?? []) {
+        const json = JSON.stringify(tool);
+        const { name } = tool.function;
+        const total = chars - (definitions.get(name)?.length ?? 0) + json.length;
+        if (total > LIMITS.export.toolsChars) continue;
+        definitions.set(name, json);
+        chars = total;
+      }
+    },
+    /** The definitions for `jsonSlices`, which parses each when it is due; undefined if there are none. */
+    list: (): (() => object)[] | undefined =>
+      definitions.size === 0
+        ? undefined
+        : [...definitions.values()].map((json) => () => JSON.parse(json) as object),
+  };
 }
 
 /**

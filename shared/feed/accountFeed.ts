@@ -8,6 +8,7 @@ import { createLoggedEvents, type LoggedEvent, type LoggedEvents } from './logge
 import { positionAfter, type FeedPosition, firstPage, type FeedSlice } from './feedPosition.ts';
 import { publicItems, type FeedItem } from './publicItems.ts';
 import { holdPage, reserveSlice, type FeedMemory } from './pageMemory.ts';
+import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import { followLog } from '../eventlog/following/followLog.ts';
 
@@ -45,6 +46,7 @@ async function readOn(
     batchSize: batchEvents,
     signal,
     async handleBatch(batch) {
+      await yieldToEventLoop(accountId);
       const own = await logged(batch.events, accountId);
       const page = firstPage(own, { events: events.length, bytes });
       events.push(...page);

@@ -149,6 +149,13 @@ export const REQUEST_LIMITS = {
     bytes: 8 * MIB,
     /** Sessions looked up at a time. */
     sessions: 100,
+    /** Models whose tokens are summed apart. Providers choose their names. */
+    models: 1_000,
+    /**
+     * Characters of tool definitions per session.
+     * @beyond left out
+     */
+    toolsChars: MIB,
     /**
      * Nesting of a tool call's arguments. Readers of the export formats reject about 200.
      * @beyond exported [as text](exports.md#atif)

@@ -27,8 +27,10 @@ export function webhooksContract(name: string, open: () => Promise<ReadModelsFix
       (await fresh.readModels.listWebhooks(account, { ...ALL, ...page })).rows.map(
         ({ webhook_id }) => webhook_id,
       );
-    const enabled = async (limit = 10) =>
-      (await fresh.readModels.listEnabledWebhooks(limit)).map(({ webhook_id }) => webhook_id);
+    const enabled = async (limit = 10, after = '') =>
+      (await fresh.readModels.listEnabledWebhooks(after, limit)).rows.map(
+        ({ webhook_id }) => webhook_id,
+      );
 
     test('are found as their last event left them', async () => {
       const types = ['turnlog.session.turn_completed.v1'];

@@ -57,7 +57,7 @@ async function* writeSession(
     for (const record of records)
       yield* writer.add(record, record.kind === 'turn' ? await findAgentAt(record) : undefined);
   }
-  yield writer.end();
+  yield* writer.end();
 }
 
 /** A session in the requested format. */

@@ -22,6 +22,7 @@ import { CommonQuery } from '../openapi/commonSchemas.ts';
 import { runTask } from '../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { createReadReservation } from '../../../shared/eventlog/reading/readMemory.ts';
 import { withWaitBudget } from '../../../shared/lib/time/waitBudget.ts';
+import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { bodyValidator, queryValidator } from './errors/validation.ts';
 
@@ -49,6 +50,7 @@ function clientContext(api: RouteContext, ctx: Context, account_id: string): Rou
     onClientDisconnect,
     reserveRead: createReadReservation(api.memory, account_id, onClientDisconnect),
     onVisibilityTimeout: () => ctx.set('x-turnlog-visible', 'false'),
+    waitToResume: () => waitToBegin(account_id),
     onIdempotentReplay: () => ctx.set('idempotency-replayed', 'true'),
   };
 }

@@ -1,6 +1,7 @@
 import { repeatUntilAborted } from '../../../shared/lib/concurrency/repeatUntilAborted.ts';
 import { errorSummary, publicReason } from '../../../shared/lib/errors/errorSummary.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { yieldForText } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
@@ -64,6 +65,8 @@ async function deliverEvents(
     await delivery.stopIfChanged();
     if (textStream !== undefined && (await delivery.isErased(textStream)))
       throw new MessageOutdated();
+    // The message is signed in one step.
+    await yieldForText(row.account_id, content.body.length);
     signal.throwIfAborted();
     const message = { ...texts, ...content, signal: delivery.cutOff };
     const { outcome, attempt } = await attemptDelivery(delivery, message, type);

@@ -1,4 +1,5 @@
 import { startLeaderTask } from '../../../shared/lib/concurrency/leaderTask.ts';
+import { createPause, yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
 import type { WebhooksHealth } from '../../../shared/health/health.ts';
@@ -18,6 +19,10 @@ const END_MS = 2_000;
 /** A search for deleted webhooks begins every `POLLS`th poll, and looks at `LOOKUPS` ids per poll. */
 const POLLS = 120;
 const LOOKUPS = 100;
+/** Enabled webhooks read at a time. */
+const PAGE_ROWS = 250;
+/** The turns of the event loop are taken for all accounts. */
+const NO_ACCOUNT = '';
 
 /**
  * After a poll, the next one waits this many times as long as it took, up to a limit in
@@ -94,6 +99,19 @@ function createDeliveryTasks(
     return task;
   }
 
+  /** The enabled webhooks by their ids, at most as many as receive messages. */
+  async function readEnabled(): Promise<Map<string, WebhookRow>> {
+    const enabled = new Map<string, WebhookRow>();
+    for (let after: string | undefined = ''; after !== undefined;) {
+      const limit = Math.min(PAGE_ROWS, LIMITS.webhooks.enabled - enabled.size);
+      const { rows, next } = await readModels.listEnabledWebhooks(after, limit);
+      for (const row of rows) enabled.set(row.webhook_id, row);
+      after = enabled.size < LIMITS.webhooks.enabled ? next : undefined;
+      if (after !== undefined) await yieldToEventLoop(NO_ACCOUNT);
+    }
+    return enabled;
+  }
+
   /**
    * Deletes the progress of deleted webhooks. Progress without a row stays, because the read models
    * may not have caught up with a new webhook.
@@ -111,15 +129,20 @@ function createDeliveryTasks(
     async poll() {
       const startedAt = performance.now();
       if (startedAt < nextPollAt) return;
-      const rows = await readModels.listEnabledWebhooks(LIMITS.webhooks.enabled);
-      const enabled = new Map(rows.map((row) => [row.webhook_id, row]));
+      const enabled = await readEnabled();
       // Deliveries that are stopping do not delay other webhooks. Their own webhook starts again at
       // the first poll after they have stopped, with its revision at that time.
       for (const task of tasks.values()) {
         const isOutdated = enabled.get(task.row.webhook_id)?.revision !== task.row.revision;
         if (isOutdated || task.signal.aborted) void task.stop();
       }
-      for (const [id, row] of enabled) if (!tasks.has(id)) tasks.set(id, start(row));
+      const pause = createPause(() => NO_ACCOUNT);
+      for (const [id, row] of enabled) {
+        if (tasks.has(id)) continue;
+        const pausing = pause();
+        if (pausing) await pausing;
+        tasks.set(id, start(row));
+      }
       await deleteOldCheckpoints(enabled);
       polls += 1;
       const endedAt = performance.now();

@@ -1,4 +1,5 @@
 import { streamId, streamKind } from '../../eventlog/streams.ts';
+import { createPause } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../limits.ts';
 import { isoTime } from '../../ports/clock.ts';
 import type { Page, PageOf, ReadModels } from '../../ports/readModels.ts';
@@ -53,37 +54,41 @@ async function requireSessionNotNeeded(
   sessionId: string,
   minimum: Minimum,
 ): Promise<void> {
-  const waiting = [sessionId];
-  let examined = 0;
+  /** Grows while it is iterated over. */
+  const ids = [sessionId];
+  let accountId = '';
+  // Queries of embedded read models don't wait.
+  const pause = createPause(() => accountId);
   async function examine(
     list: (page: Page) => Promise<PageOf<SessionRow>>,
     relation: string,
   ): Promise<void> {
     let after: string | undefined;
     for (;;) {
+      const pausing = pause();
+      if (pausing) await pausing;
       const bounds = { limit: LIMITS.retention.pageEntries, bytes: LIMITS.http.pageBytes };
       const { rows, more } = await list({ ...bounds, ...(after !== undefined && { after }) });
       for (const row of rows) {
         const until = await keptUntil(row, minimum);
         if (until !== undefined)
           throw erasureRefusedError(
-            `Sessions of the account are kept for at least ${minimum.days} days after their last event, with what they need: the session ${row.session_id} ${relation} ${waiting[0]} until ${until}.`,
+            `Sessions of the account are kept for at least ${minimum.days} days after their last event, with what they need: the session ${row.session_id} ${relation} until ${until}.`,
           );
-        examined += 1;
-        if (examined > LIMITS.retention.dependents)
+        if (ids.length > LIMITS.retention.dependents)
           throw erasureRefusedError(
             `More than ${LIMITS.retention.dependents} sessions were made from this one, and whether one of them still needs it is not looked up. Erase them first.`,
           );
-        waiting.push(row.session_id);
+        ids.push(row.session_id);
+        accountId = row.account_id;
       }
       after = rows.at(-1)?.session_id;
       if (!more || after === undefined) return;
     }
   }
-  for (; waiting.length > 0; waiting.shift()) {
-    const id = waiting[0]!;
-    await examine((page) => readModels.listForksOf(id, page), 'that was forked from');
-    await examine((page) => readModels.listReplaysOf(id, page), 'that a replay made of');
+  for (const id of ids) {
+    await examine((page) => readModels.listForksOf(id, page), `that was forked from ${id}`);
+    await examine((page) => readModels.listReplaysOf(id, page), `that a replay made of ${id}`);
   }
 }
 

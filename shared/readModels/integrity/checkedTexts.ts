@@ -161,8 +161,10 @@ export function withCheckedTexts<Queries extends Checked>(
     }),
     findWebhook: checked(queries.findWebhook, (row) => check(WEBHOOK, row ? [row] : [])),
     listWebhooks: checked(queries.listWebhooks, ({ rows }) => checkWebhooks(rows)),
-    listEnabledWebhooks: async (limit: number) =>
-      ownWebhooks(await queries.listEnabledWebhooks(limit)),
+    async listEnabledWebhooks(after: string, limit: number) {
+      const { rows, next } = await queries.listEnabledWebhooks(after, limit);
+      return { rows: await ownWebhooks(rows), next };
+    },
     findReplaySettings: checked(queries.findReplaySettings, (row) =>
       check(REPLAY, row ? [row] : []),
     ),

@@ -1,6 +1,7 @@
 import type { CheckResult, TurnComparison } from '../events.ts';
 import type { Tokens } from '../../domain/schema.ts';
 import { computeCost } from '../../usage/cost.ts';
+import { createPause, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
 import { meetsExpectation, type Check } from './checks.ts';
 import { compareTurn, outputOfTurn } from './compareTurn.ts';
@@ -129,12 +130,17 @@ export function createCompareTurn({ catalogue, askJudge }: Checking): CompareTur
   }
 
   return async (pair, comparing) => {
+    const { account_id } = pair.replay;
+    await yieldToEventLoop(account_id);
     const compared = outcome(pair);
     if (compared.outcome === 'skipped') return compared;
     const checks = earlierResults.get(pair) ?? [];
     earlierResults.set(pair, checks);
     const turn = pair.recorded.started.turn;
+    const pause = createPause(() => account_id);
     for (const check of checksOf({ ...pair, turn }).slice(checks.length)) {
+      const pausing = pause();
+      if (pausing) await pausing;
       comparing.signal.throwIfAborted();
       checks.push({ check: check[0], ...(await make(check, pair, comparing)) });
     }

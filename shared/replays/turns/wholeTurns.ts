@@ -1,10 +1,10 @@
-import { setImmediate } from 'node:timers/promises';
 import type { SessionEvent } from '../../sessions/events.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../limits.ts';
 import type { TurnEnded, WholeTurn } from '../comparison/turnPair.ts';
 
@@ -23,8 +23,6 @@ async function* eventsOf(
   { from, upTo }: Stretch,
 ): AsyncGenerator<DecodedEvent> {
   for (let next = from; next <= upTo;) {
-    // Reads of an embedded log don't wait: a long session would keep the event loop busy.
-    if (next > from) await setImmediate();
     const group = await readPage(source, sessionStream(sessionId), {
       direction: 'forwards',
       from: next,
@@ -33,8 +31,11 @@ async function* eventsOf(
     });
     if (group.some(({ recorded }) => recorded.erased)) throw sessionErasedError();
     yield* group;
-    if (group.length === 0) return;
+    const last = group.at(-1);
+    if (!last) return;
     next += group.length;
+    // Reads of an embedded log don't wait: a long session would keep the event loop busy.
+    if (next <= upTo) await yieldToEventLoop(last.recorded.metadata.account_id);
   }
 }
 

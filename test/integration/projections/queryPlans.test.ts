@@ -290,7 +290,7 @@ const QUERIES: [name: keyof ReadModelQueries, (read: ReadModels) => Promise<unkn
       read.listWebhooks('acct_1', { ...PAGE, after: 'webhook_1', deleted: true }),
     ],
   ],
-  ['listEnabledWebhooks', (read) => [read.listEnabledWebhooks(10)]],
+  ['listEnabledWebhooks', (read) => [read.listEnabledWebhooks('', 10)]],
   ['findReplay', (read) => [read.findReplay('replay_1')]],
   ['findReplaySettings', (read) => [read.findReplaySettings('replay_1')]],
   ['listRunningReplays', (read) => [read.listRunningReplays(9), read.listRunningReplays(9, 'a')]],

@@ -81,9 +81,11 @@ export async function readJsonBody<Body>(
   const text = decode(bytes);
   releaseBuffer(bytes);
   if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
+  await yieldForText(account_id, length);
   const json = await parse(text, account_id);
   await yieldForText(account_id, length);
   const body = check(json);
+  await yieldForText(account_id, length);
   // After the check, whose messages suit the field better.
   requireKept(text);
   return body;

@@ -25,5 +25,5 @@ export function written(
   turns: readonly ExportedTurn[],
 ): string {
   const writer = SESSION_WRITERS[format](session);
-  return [...turns.flatMap((turn) => [...writer.add(turn, agent)]), writer.end()].join('');
+  return [...turns.flatMap((turn) => [...writer.add(turn, agent)]), ...writer.end()].join('');
 }

@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { modelCall, turnCompleted, turnStarted } from '../../../support/builders/events.ts';
 import { turnsOf, written } from '../../../support/processes/exports/written.ts';
 
@@ -35,4 +36,19 @@ test('an answer without tool calls has no list of them', () => {
   const answer = samples[0].messages.at(-1)!;
   expect(answer.role).toBe('assistant');
   expect(answer).not.toHaveProperty('tool_calls');
+});
+
+test('the tokens of models beyond a limit, whose names providers choose, are summed together', () => {
+  const calls = Array.from({ length: LIMITS.export.models + 2 }, (_, index) => ({
+    ...modelCall,
+    model: `model_${index}`,
+  }));
+  const text = written('inspect', turnsOf(turnStarted(1), turnCompleted(1, { calls })));
+  const { stats } = JSON.parse(text) as { stats: { model_usage: Record<string, object> } };
+  expect(Object.keys(stats.model_usage)).toHaveLength(LIMITS.export.models + 1);
+  expect(stats.model_usage['others']).toEqual({
+    input_tokens: 2,
+    output_tokens: 2,
+    total_tokens: 4,
+  });
 });

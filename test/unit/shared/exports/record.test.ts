@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { LIMITS } from '../../../../shared/limits.ts';
 import { SESSION_WRITERS } from '../../../../shared/exports/formats.ts';
 import {
   recordCollector,
@@ -13,6 +14,7 @@ import {
   turnCompleted,
   turnFailed,
   turnInterrupted,
+  turnStartData,
   turnStarted,
 } from '../../../support/builders/events.ts';
 import { agent, session, turnsOf, written } from '../../../support/processes/exports/written.ts';
@@ -66,11 +68,44 @@ test('the title and the labels of a session are in the formats that have a place
   const [turn] = turnsOf(turnStarted(1), turnCompleted(1, { calls: [modelCall] }));
   const parse = (format: 'atif' | 'inspect'): any => {
     const writer = SESSION_WRITERS[format]({ ...session, ...texts });
-    return JSON.parse([...writer.add(turn!, agent), writer.end()].join(''));
+    return JSON.parse([...writer.add(turn!, agent), ...writer.end()].join(''));
   };
   expect(parse('atif').extra).toEqual({ ...texts, created_at: session.created_at });
   expect(parse('inspect').eval.metadata).toEqual({ agent_id: session.agent_id, ...texts });
 });
+
+test.each(['openai-chat', 'atif'] as const)(
+  'tools that a server renames all the time are left out of %s beyond a limit, and written in pieces',
+  (format) => {
+    const toolsOf = (turn: number) =>
+      Array.from({ length: 10 }, (_, index) => ({
+        type: 'function' as const,
+        function: {
+          name: `tool_${turn}_${index}`,
+          description: 'x'.repeat(20_000),
+          parameters: {},
+        },
+      }));
+    const turns = turnsOf(
+      ...Array.from({ length: 10 }, (_, index) => index + 1).flatMap((turn) => [
+        turnStarted(turn, {
+          settings: { ...turnStartData.settings, tools: toolsOf(turn) },
+        }),
+        turnCompleted(turn, { calls: [modelCall] }),
+      ]),
+    );
+    const writer = SESSION_WRITERS[format](session);
+    const pieces = turns.flatMap((turn) => [...writer.add(turn, agent)]);
+    const end = [...writer.end()];
+    expect(Math.max(...end.map(({ length }) => length))).toBeLessThan(20_000);
+    const written = JSON.parse([...pieces, ...end].join(''));
+    const tools: object[] = format === 'atif' ? written.agent.tool_definitions : written.tools;
+    expect(tools.slice(0, 10)).toEqual(toolsOf(1));
+    expect(tools).toHaveLength(
+      Math.floor(LIMITS.export.toolsChars / JSON.stringify(tools[0]).length),
+    );
+  },
+);
 
 test('ids and times of spans come from the session, the turn and what it took', () => {
   const turns = turnsOf(

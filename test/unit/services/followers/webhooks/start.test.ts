@@ -44,7 +44,7 @@ let running: RunningWebhooks;
 let event: PromiseWithResolvers<void>;
 let sent: number;
 /** How often the list of webhooks was read, and how long that takes. */
-let [polls, pollMs] = [0, 0];
+let [polls, pollMs, largestPage] = [0, 0, 0];
 /** Resolves when the deliveries of `acct_slow` may end. */
 let slow: PromiseWithResolvers<void>;
 
@@ -82,7 +82,7 @@ const delivery: DeliveryContext = {
 beforeEach(() => {
   [rows, pausedReason, followed, kept] = [[], undefined, [], new Map()];
   saving = Promise.resolve();
-  [polls, pollMs] = [0, 0];
+  [polls, pollMs, largestPage] = [0, 0, 0];
   [event, sent, slow] = [Promise.withResolvers(), 0, Promise.withResolvers()];
 });
 afterEach(() => {
@@ -94,10 +94,16 @@ function start(): void {
   running = startWebhooks({
     delivery,
     readModels: {
-      async listEnabledWebhooks() {
-        polls += 1;
+      async listEnabledWebhooks(after, limit) {
+        if (after === '') polls += 1;
         await sleep(pollMs);
-        return rows.filter(({ deleted, disabled }) => !deleted && disabled === null);
+        const enabled = rows.filter(
+          ({ webhook_id, deleted, disabled }) =>
+            webhook_id > after && !deleted && disabled === null,
+        );
+        const page = enabled.slice(0, limit);
+        largestPage = Math.max(largestPage, page.length);
+        return { rows: page, next: enabled.length > limit ? page.at(-1)!.webhook_id : undefined };
       },
       findWebhook: async (id) => rows.find(({ webhook_id }) => webhook_id === id),
     },
@@ -233,6 +239,16 @@ test('a webhook whose deliveries do not end delays neither the start nor the sto
   );
   // Two changes, one new start, with the latest revision.
   expect(followed).toEqual([account_id, 'none', 'none', account_id]);
+});
+
+test('many webhooks are read in pages, and all of them are sent events', async () => {
+  rows = Array.from({ length: 600 }, (_, index) => row(`webhook_${1_000 + index}`));
+  start();
+  await eventually(
+    async () => running.health(),
+    ({ enabled }) => enabled === 600,
+  );
+  expect([followed.length, largestPage]).toEqual([600, 250]);
 });
 
 test('a list that takes long to read is read less often', async () => {

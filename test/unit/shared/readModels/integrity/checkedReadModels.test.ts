@@ -91,8 +91,10 @@ function start() {
     findAgent: async () => agent,
     findTranscript: async () => ({ session: session(), turns: { rows: [turn], more: false } }),
     listWebhooks: async () => ({ rows: [webhook()], more: false }),
-    listEnabledWebhooks: async (limit: number) =>
-      Array.from({ length: limit }, (_, index) => webhook(index + 1)),
+    listEnabledWebhooks: async (_after: string, limit: number) => {
+      const rows = Array.from({ length: limit }, (_, index) => webhook(index + 1));
+      return { rows, next: rows.at(-1)!.webhook_id };
+    },
     untilShown: async () => true,
   } as unknown as ReadModels;
   const source = {
@@ -386,12 +388,14 @@ describe('a row that names another account than the log', () => {
 
   test('of a webhook is neither listed nor sent anything', async () => {
     append('webhook-webhook_1', webhookCreated());
-    expect(await checked.listEnabledWebhooks(1)).toHaveLength(1);
+    expect((await checked.listEnabledWebhooks('', 1)).rows).toHaveLength(1);
     owner = 'acct_2';
     const moved = [{ table: 'webhooks', key: 'webhook_1', column: 'account_id' }];
     expect(await failure(checked.listWebhooks('acct_2', bounds))).toEqual([DAMAGED, moved]);
     // Others are still sent theirs.
-    expect([await checked.listEnabledWebhooks(1), damaged.list()]).toEqual([[], moved]);
+    const { rows, next } = await checked.listEnabledWebhooks('', 1);
+    // The next page begins behind it.
+    expect([rows, next, damaged.list()]).toEqual([[], 'webhook_1', moved]);
   });
 
   test('is looked for among many webhooks in short steps, and the owners of sessions stay known', async () => {
@@ -401,11 +405,11 @@ describe('a row that names another account than the log', () => {
     const streams = Map.groupBy(log, ({ stream }) => stream);
     eventsOf = (stream) => streams.get(stream) ?? [];
     await checked.findTranscript('acct_1', 'session_1', bounds);
-    await checked.listEnabledWebhooks(count);
+    await checked.listEnabledWebhooks('', count);
     const readsBefore = reads;
     let turns = 0;
     const counting = setInterval(() => (turns += 1), 0);
-    expect(await checked.listEnabledWebhooks(count)).toHaveLength(count);
+    expect((await checked.listEnabledWebhooks('', count)).rows).toHaveLength(count);
     clearInterval(counting);
     expect(turns).toBeGreaterThan(1);
     await checked.findTranscript('acct_1', 'session_1', bounds);
