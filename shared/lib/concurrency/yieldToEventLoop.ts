@@ -9,7 +9,7 @@ export const SLICE_BYTES = 64 * 1_024;
 /** The time of work after which `createPause` yields by default, in milliseconds. */
 const SLICE_MS = 5;
 
-/** How long a task must take for its account to rest after it, and the longest rest, in milliseconds. */
+/** The time of tasks after which their account rests, and the longest rest, in milliseconds. */
 const REST_MS = { after: 1, longest: 20 };
 
 /** How long an account counts as active after a request, in milliseconds, and how many are remembered. */
@@ -24,12 +24,19 @@ const waiting = createFairQueue<Waiting>();
 let isRunning = false;
 registerResource('event_loop_slices', { usage: () => ({ waiting: waiting.size() }) });
 
-/** Accounts whose last task was long, with the time at which each may run the next. */
+/** Accounts that rest, with the time at which each may run the next task. */
 const resting = new Map<string, number>();
 let restTimer: NodeJS.Timeout | undefined;
 
-/** When accounts last began a request. The cache iterates from the latest one on. */
-const requestedAt = new LRUCache<string, number>({ max: ACTIVE.accounts });
+interface Activity {
+  /** When the account last began a request. */
+  requestedAt: number;
+  /** The time of its tasks since it last rested. */
+  workedMs: number;
+}
+
+/** Iterated from the account of the latest request on. */
+const activities = new LRUCache<string, Activity>({ max: ACTIVE.accounts });
 
 /**
  * Event loop turns between two tasks. A small request takes several; they are almost free while
@@ -38,14 +45,18 @@ const requestedAt = new LRUCache<string, number>({ max: ACTIVE.accounts });
 const LOOP_TURNS_BETWEEN = 4;
 
 /** Notes that an account has begun a request. */
-export const noteRequest = (accountId: string): void =>
-  void requestedAt.set(accountId, performance.now());
+export function noteRequest(accountId: string): void {
+  const requestedAt = performance.now();
+  const activity = activities.get(accountId);
+  if (activity) activity.requestedAt = requestedAt;
+  else activities.set(accountId, { requestedAt, workedMs: 0 });
+}
 
-/** True if another account has begun a request lately. Work that is of no account never rests. */
-function mustRest(accountId: string, now: number): boolean {
-  if (!requestedAt.has(accountId)) return false;
-  for (const [id, at] of requestedAt.entries()) if (id !== accountId) return now - at <= ACTIVE.ms;
-  return false;
+/** True unless another account has begun a request lately. */
+function isAlone(accountId: string, now: number): boolean {
+  for (const [id, { requestedAt }] of activities.entries())
+    if (id !== accountId) return now - requestedAt > ACTIVE.ms;
+  return true;
 }
 
 /** Calls back after everything that was resolved, which is part of the time of a task. */
@@ -54,10 +65,15 @@ export function afterMicrotasks(callback: () => void): void {
 }
 
 function endTask(accountId: string, beganAt: number): void {
+  const activity = activities.peek(accountId);
+  // Work for no account, or for all of them, never rests.
+  if (!activity) return;
   const now = performance.now();
-  const tookMs = now - beganAt;
-  if (tookMs >= REST_MS.after && mustRest(accountId, now))
-    resting.set(accountId, now + Math.min(tookMs, REST_MS.longest));
+  const workedMs = activity.workedMs + now - beganAt;
+  const hasToRest = workedMs >= REST_MS.after;
+  activity.workedMs = hasToRest ? 0 : workedMs;
+  if (hasToRest && !isAlone(accountId, now))
+    resting.set(accountId, now + Math.min(workedMs, REST_MS.longest));
 }
 
 /** Returns the next task, unless its account rests. */
@@ -94,8 +110,8 @@ function start(): void {
 /**
  * Resolves when the caller may run a task of some milliseconds. Tasks run one at a time, some event
  * loop turns apart, and accounts take turns: a hundred large responses hardly delay a small one
- * longer than one of them does. While other accounts send requests, an account rests after a task for
- * as long as the task ran before it waited for something else, so that the others have at least half of
+ * longer than one of them does. While other accounts send requests, an account rests after its tasks for
+ * as long as they ran before they waited for something else, so that the others have at least half of
  * the time. The number of waiting tasks is bounded by the limits of bodies, runs and responses.
  */
 export async function yieldToEventLoop(accountId: string): Promise<void> {

@@ -111,12 +111,20 @@ describe('an account whose task took long', () => {
     await next;
   });
 
-  test('does not rest after a short task', async () => {
-    const { run } = tasks();
+  test('rests after several short tasks for as long as all of them took', async () => {
+    const { clock, done, run } = tasks();
     noteRequest('other');
-    noteRequest('a');
-    await run('a', 0.9);
-    await run('a', 0);
+    noteRequest('short');
+    await run('short', 0.4);
+    await run('short', 0.4);
+    await run('short', 0.4);
+    const next = run('short', 0);
+    await clock.settle();
+    clock.advance(1.1);
+    await clock.settle();
+    expect(done).toHaveLength(3);
+    clock.advance(0.2);
+    await next;
   });
 
   test('does not rest without requests of others in the last second', async () => {
