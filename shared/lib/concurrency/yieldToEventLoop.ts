@@ -15,6 +15,9 @@ const REST_MS = { after: 1, longest: 20 };
 /** How long an account counts as active after a request, in milliseconds, and how many are remembered. */
 const ACTIVE = { ms: 1_000, accounts: 1_000 };
 
+/** An account whose tasks took less in the last second does not wait between the tasks of others, in milliseconds. */
+const LITTLE_MS = 50;
+
 interface Waiting {
   accountId: string;
   resume: () => void;
@@ -33,6 +36,9 @@ interface Activity {
   requestedAt: number;
   /** The time of its tasks since it last rested. */
   workedMs: number;
+  /** The time of its tasks since `countedFrom`, about a second at the most. */
+  recentMs: number;
+  countedFrom: number;
 }
 
 /** Iterated from the account of the latest request on. */
@@ -49,7 +55,13 @@ export function noteRequest(accountId: string): void {
   const requestedAt = performance.now();
   const activity = activities.get(accountId);
   if (activity) activity.requestedAt = requestedAt;
-  else activities.set(accountId, { requestedAt, workedMs: 0 });
+  else
+    activities.set(accountId, {
+      requestedAt,
+      workedMs: 0,
+      recentMs: 0,
+      countedFrom: requestedAt,
+    });
 }
 
 /** True unless another account has begun a request lately. */
@@ -69,6 +81,11 @@ function endTask(accountId: string, beganAt: number): void {
   // Work for no account, or for all of them, never rests.
   if (!activity) return;
   const now = performance.now();
+  if (now - activity.countedFrom > ACTIVE.ms) {
+    activity.recentMs = 0;
+    activity.countedFrom = now;
+  }
+  activity.recentMs += now - beganAt;
   const workedMs = activity.workedMs + now - beganAt;
   const hasToRest = workedMs >= REST_MS.after;
   activity.workedMs = hasToRest ? 0 : workedMs;
@@ -76,10 +93,9 @@ function endTask(accountId: string, beganAt: number): void {
     resting.set(accountId, now + Math.min(workedMs, REST_MS.longest));
 }
 
-/** Returns the next task, unless its account rests. */
-function shiftRested(): Waiting | undefined {
+/** Returns the next task of an account that does not rest. */
+function shiftRested(now: number): Waiting | undefined {
   if (resting.size === 0) return waiting.shift();
-  const now = performance.now();
   for (const [accountId, until] of resting) if (until <= now) resting.delete(accountId);
   const next = waiting.shift((accountId) => !resting.has(accountId));
   if (!next && waiting.size() > 0) {
@@ -89,16 +105,25 @@ function shiftRested(): Waiting | undefined {
   return next;
 }
 
+/** Returns the next task of an account whose tasks took little time lately. */
+const shiftLittle = (now: number): Waiting | undefined =>
+  waiting.shift((accountId) => {
+    const activity = activities.peek(accountId);
+    if (!activity || (resting.get(accountId) ?? 0) > now) return false;
+    return activity.recentMs < LITTLE_MS || now - activity.countedFrom > ACTIVE.ms;
+  });
+
+/** Runs the next task in so many turns of the event loop, or now if it takes little time. */
 function runNext(turnsLeft: number): void {
-  if (turnsLeft > 0) return void setImmediate(runNext, turnsLeft - 1);
-  const next = shiftRested();
-  isRunning = next !== undefined;
-  if (!next) return;
-  const { accountId, resume } = next;
-  const beganAt = performance.now();
-  resume();
-  afterMicrotasks(() => endTask(accountId, beganAt));
-  setImmediate(runNext, LOOP_TURNS_BETWEEN - 1);
+  const now = performance.now();
+  const next = turnsLeft > 0 ? shiftLittle(now) : shiftRested(now);
+  isRunning = next !== undefined || turnsLeft > 0;
+  if (!isRunning) return;
+  if (next) {
+    next.resume();
+    afterMicrotasks(() => endTask(next.accountId, now));
+  }
+  setImmediate(runNext, turnsLeft > 0 ? turnsLeft - 1 : LOOP_TURNS_BETWEEN - 1);
 }
 
 function start(): void {

@@ -157,4 +157,28 @@ describe('an account whose task took long', () => {
     await next;
     expect(done).toEqual(['a', 'b', 'c', 'a']);
   });
+
+  test('does not wait between the tasks of others if its own took little time lately', async () => {
+    const { clock, run } = tasks();
+    /** Turns of the event loop between a task of another account and one of this account. */
+    const turnsUntilTask = async (account: string): Promise<number> => {
+      await clock.settle();
+      await run('before', 0);
+      let isOver = false;
+      const task = run(account, 0).then(() => (isOver = true));
+      let turns = 0;
+      for (; !isOver; turns += 1) await setImmediate();
+      await task;
+      return turns;
+    };
+    noteRequest('little');
+    noteRequest('much');
+    await run('much', 60);
+    await clock.settle();
+    clock.advance(100);
+    expect(await turnsUntilTask('little')).toBeLessThan(3);
+    expect(await turnsUntilTask('much')).toBeGreaterThan(3);
+    clock.advance(1_001);
+    expect(await turnsUntilTask('much')).toBeLessThan(3);
+  });
 });
