@@ -135,9 +135,10 @@ function start(): void {
 /**
  * Resolves when the caller may run a task of some milliseconds. Tasks run one at a time, some event
  * loop turns apart unless the account has had little work lately, and accounts take turns: a hundred
- * large responses hardly delay a small one longer than one of them does. While other accounts send requests, an account rests after its tasks for
- * as long as they ran before they waited for something else, so that the others have at least half of
- * the time. The number of waiting tasks is bounded by the limits of bodies, runs and responses.
+ * large responses hardly delay a small one longer than one of them does. While other accounts send
+ * requests, an account rests after its tasks for as long as they ran before they waited for something
+ * else, so that the others have at least half of the time. The number of waiting tasks is bounded by
+ * the limits of bodies, runs and responses.
  */
 export async function yieldToEventLoop(accountId: string): Promise<void> {
   await new Promise<void>((resume) => {
