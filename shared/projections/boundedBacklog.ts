@@ -3,8 +3,9 @@ import { KIB } from '../lib/units.ts';
 import type { EventStore, Position } from '../ports/eventStore.ts';
 import type { ProgressSource } from './progress.ts';
 
-/** Appended bytes that may gather before they are applied. */
+/** Bytes of large appends that may gather before they are applied. Each batch costs small ones too much. */
 const GATHERED_BYTES = 256 * KIB;
+const LARGE_BYTES = 8 * KIB;
 
 /**
  * Wraps a store so that events are applied without delay once many bytes of them have gathered: a
@@ -25,7 +26,8 @@ export function withBoundedBacklog<Store extends Pick<EventStore, 'append'>>(
     ...store,
     async append(...[stream, expected, events]: Parameters<EventStore['append']>) {
       const result = await store.append(stream, expected, events);
-      gatheredBytes += appendBytes(events);
+      const bytes = appendBytes(events);
+      if (bytes >= LARGE_BYTES) gatheredBytes += bytes;
       if (gatheredBytes < GATHERED_BYTES) return result;
       gatheredBytes = 0;
       requested = result.position;

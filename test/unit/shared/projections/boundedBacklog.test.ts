@@ -55,6 +55,13 @@ test.each([true, false])('a batch is requested once many bytes have gathered', a
   expect(requests()).toBe(2);
 });
 
+test('small appends are gathered by time only', async () => {
+  const { store, requests } = boundedStore();
+  for (let count = 0; count < 100; count += 1)
+    await store.append(STREAM, 0, [eventOf(5_000, false)]);
+  expect(requests()).toBe(0);
+});
+
 test('it is requested again after a batch that was read before', async () => {
   const { store, requests, show } = boundedStore();
   await store.append(STREAM, 0, [eventOf(100, false)]);
