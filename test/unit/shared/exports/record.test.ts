@@ -98,8 +98,8 @@ test.each(['openai-chat', 'atif'] as const)(
     const pieces = turns.flatMap((turn) => [...writer.add(turn, agent)]);
     const end = [...writer.end()];
     expect(Math.max(...end.map(({ length }) => length))).toBeLessThan(20_000);
-    const written = JSON.parse([...pieces, ...end].join(''));
-    const tools: object[] = format === 'atif' ? written.agent.tool_definitions : written.tools;
+    const line = JSON.parse([...pieces, ...end].join(''));
+    const tools: object[] = format === 'atif' ? line.agent.tool_definitions : line.tools;
     expect(tools.slice(0, 10)).toEqual(toolsOf(1));
     expect(tools).toHaveLength(
       Math.floor(LIMITS.export.toolsChars / JSON.stringify(tools[0]).length),
