@@ -1,4 +1,4 @@
-import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
+import { waitToBegin } from '../lib/concurrency/pacedSteps.ts';
 import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { accountStream, isIdOf } from '../eventlog/streams.ts';
@@ -47,7 +47,8 @@ async function changeAccount(
     accountStream(actor.account_id),
     async () => {
       // Those that waited for an earlier change would otherwise continue all at once.
-      await yieldToEventLoop(actor.account_id);
+      const waiting = waitToBegin(actor.account_id);
+      if (waiting) await waiting;
       return handleLoaded(
         { ...context, reserveRead: undefined },
         accountTarget(actor),

@@ -68,7 +68,7 @@ export interface SessionWriter {
 
 /**
  * Collects the definitions of all tools that a session offered, by their names, as JSON. Tool servers
- * can rename their tools at any time, so those beyond LIMITS.export.toolsChars are left out.
+ * can rename their tools at any time, so definitions beyond LIMITS.export.toolsChars are left out.
  */
 export function collectTools() {
   const definitions = new Map<string, string>();
@@ -78,10 +78,12 @@ export function collectTools() {
       for (const tool of started.data.settings.tools ?? []) {
         const json = JSON.stringify(tool);
         const { name } = tool.function;
-        const total = chars - (definitions.get(name)?.length ?? 0) + json.length;
-        if (total > LIMITS.export.toolsChars) continue;
+        chars += json.length - (definitions.get(name)?.length ?? 0);
         definitions.set(name, json);
-        chars = total;
+        if (chars <= LIMITS.export.toolsChars) continue;
+        // The earlier definition of the name would be wrong.
+        definitions.delete(name);
+        chars -= json.length;
       }
     },
     /** The definitions for `jsonSlices`, which parses each when it is due; undefined if there are none. */

@@ -8,7 +8,7 @@ import { createLoggedEvents, type LoggedEvent, type LoggedEvents } from './logge
 import { positionAfter, type FeedPosition, firstPage, type FeedSlice } from './feedPosition.ts';
 import { publicItems, type FeedItem } from './publicItems.ts';
 import { holdPage, reserveSlice, type FeedMemory } from './pageMemory.ts';
-import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
+import { createPause } from '../lib/concurrency/yieldToEventLoop.ts';
 import { createFairSemaphore } from '../lib/concurrency/fairSemaphore.ts';
 import { followLog } from '../eventlog/following/followLog.ts';
 
@@ -23,6 +23,9 @@ interface Reading {
   log: Pick<EventLog, 'subscribe'>;
   logged: LoggedEvents;
 }
+
+/** Reads of an embedded log don't wait: time for events of others between two turns, in milliseconds. */
+const PAUSE_MS = 2;
 
 /**
  * Reads from a position until a page is full, the limit of scanned events is reached, or the log
@@ -40,13 +43,15 @@ async function readOn(
   let reached = start;
   let caughtUp = false;
   let scanned = 0;
+  const pause = createPause(() => accountId, PAUSE_MS);
   await followLog({
     log,
     after: start.resumesAfter,
     batchSize: batchEvents,
     signal,
     async handleBatch(batch) {
-      await yieldToEventLoop(accountId);
+      const pausing = pause();
+      if (pausing) await pausing;
       const own = await logged(batch.events, accountId);
       const page = firstPage(own, { events: events.length, bytes });
       events.push(...page);

@@ -25,10 +25,13 @@ export function withBoundedBacklog<Store extends Pick<EventStore, 'append'>>(
   progress: Required<Pick<ProgressSource, 'subscribe' | 'request'>>,
 ): Store {
   let gathered = 0;
+  /** The last append that is counted. */
+  let counted: Position | undefined;
   let requested: Position | undefined;
-  progress.subscribe(({ position }) => {
+  progress.subscribe(({ position = '' }) => {
+    if (counted !== undefined && position >= counted) gathered = 0;
     // The batch may have been read before the events that it was requested for were appended.
-    if (requested !== undefined && (position ?? '') < requested) progress.request();
+    if (requested !== undefined && position < requested) progress.request();
     else requested = undefined;
   });
   return {
@@ -36,10 +39,12 @@ export function withBoundedBacklog<Store extends Pick<EventStore, 'append'>>(
     async append(...[stream, expected, events]: Parameters<EventStore['append']>) {
       const result = await store.append(stream, expected, events);
       const chars = charsOf(events);
-      if (chars >= LARGE_CHARS) gathered += chars;
+      if (chars < LARGE_CHARS) return result;
+      counted = result.position;
+      gathered += chars;
       if (gathered < GATHERED_CHARS) return result;
       gathered = 0;
-      requested = result.position;
+      requested = counted;
       progress.request();
       return result;
     },

@@ -151,10 +151,7 @@ export const REQUEST_LIMITS = {
     sessions: 100,
     /** Models whose tokens are summed apart. Providers choose their names. */
     models: 1_000,
-    /**
-     * Characters of tool definitions per session.
-     * @beyond left out
-     */
+    /** Characters of tool definitions per session. Further ones are left out. */
     toolsChars: MIB,
     /**
      * Nesting of a tool call's arguments. Readers of the export formats reject about 200.

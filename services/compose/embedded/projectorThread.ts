@@ -38,7 +38,7 @@ const logAt = (level: keyof ProjectorLogger) => (fields: object, message: string
 
 /**
  * Events that arrive within this time are applied in one batch, and turns indexed together, unless a
- * reader or a search waits for them or many bytes have gathered.
+ * reader or a search waits for them or much text has gathered.
  */
 const GATHER_MS = 250;
 

@@ -62,11 +62,11 @@ async function deliverEvents(
   const isFull = (): boolean => inFlight >= limit;
 
   async function send({ type, textStream, ...content }: Message): Promise<void> {
+    // The message is signed in one step. Nothing waits between the checks and the delivery.
+    await yieldForText(row.account_id, content.body.length);
     await delivery.stopIfChanged();
     if (textStream !== undefined && (await delivery.isErased(textStream)))
       throw new MessageOutdated();
-    // The message is signed in one step.
-    await yieldForText(row.account_id, content.body.length);
     signal.throwIfAborted();
     const message = { ...texts, ...content, signal: delivery.cutOff };
     const { outcome, attempt } = await attemptDelivery(delivery, message, type);

@@ -1,5 +1,5 @@
 import { startLeaderTask } from '../../../shared/lib/concurrency/leaderTask.ts';
-import { createPause, yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
 import type { WebhooksHealth } from '../../../shared/health/health.ts';
@@ -21,6 +21,8 @@ const POLLS = 120;
 const LOOKUPS = 100;
 /** Enabled webhooks read at a time. */
 const PAGE_ROWS = 250;
+/** Deliveries started at a time, which takes a millisecond or two. */
+const STARTS = 50;
 /** The turns of the event loop are taken for all accounts. */
 const NO_ACCOUNT = '';
 
@@ -42,7 +44,7 @@ interface DeliveryTask {
 /** The deliveries to all enabled webhooks. */
 interface DeliveryTasks {
   /** Starts and stops deliveries to match the read models. */
-  poll(): Promise<void>;
+  poll(signal: AbortSignal): Promise<void>;
   count(): { enabled: number; failing: number };
   trouble(): string | undefined;
   stop(): Promise<void>;
@@ -100,14 +102,14 @@ function createDeliveryTasks(
   }
 
   /** The enabled webhooks by their ids, at most as many as receive messages. */
-  async function readEnabled(): Promise<Map<string, WebhookRow>> {
+  async function readEnabled(pause: () => Promise<void>): Promise<Map<string, WebhookRow>> {
     const enabled = new Map<string, WebhookRow>();
     for (let after: string | undefined = ''; after !== undefined;) {
       const limit = Math.min(PAGE_ROWS, LIMITS.webhooks.enabled - enabled.size);
       const { rows, next } = await readModels.listEnabledWebhooks(after, limit);
       for (const row of rows) enabled.set(row.webhook_id, row);
       after = enabled.size < LIMITS.webhooks.enabled ? next : undefined;
-      if (after !== undefined) await yieldToEventLoop(NO_ACCOUNT);
+      if (after !== undefined) await pause();
     }
     return enabled;
   }
@@ -126,27 +128,35 @@ function createDeliveryTasks(
   }
 
   return {
-    async poll() {
+    async poll(signal) {
       const startedAt = performance.now();
       if (startedAt < nextPollAt) return;
-      const enabled = await readEnabled();
+      let pausedMs = 0;
+      const pause = async (): Promise<void> => {
+        const pausedAt = performance.now();
+        await yieldToEventLoop(NO_ACCOUNT);
+        pausedMs += performance.now() - pausedAt;
+        signal.throwIfAborted();
+      };
+      const enabled = await readEnabled(pause);
       // Deliveries that are stopping do not delay other webhooks. Their own webhook starts again at
       // the first poll after they have stopped, with its revision at that time.
       for (const task of tasks.values()) {
         const isOutdated = enabled.get(task.row.webhook_id)?.revision !== task.row.revision;
         if (isOutdated || task.signal.aborted) void task.stop();
       }
-      const pause = createPause(() => NO_ACCOUNT);
+      let started = 0;
       for (const [id, row] of enabled) {
         if (tasks.has(id)) continue;
-        const pausing = pause();
-        if (pausing) await pausing;
         tasks.set(id, start(row));
+        started += 1;
+        if (started % STARTS === 0) await pause();
       }
       await deleteOldCheckpoints(enabled);
       polls += 1;
       const endedAt = performance.now();
-      nextPollAt = endedAt + Math.min(PAUSE_PER_POLL * (endedAt - startedAt), LONGEST_PAUSE_MS);
+      const workedMs = endedAt - startedAt - pausedMs;
+      nextPollAt = endedAt + Math.min(PAUSE_PER_POLL * workedMs, LONGEST_PAUSE_MS);
     },
     count() {
       const enabled = [...tasks.values()].filter(({ signal }) => !signal.aborted);

@@ -72,8 +72,8 @@ export async function leadUntilAborted<Held extends Leadership>({
 }
 
 interface LeaderWork {
-  /** Looks for work and starts it; called repeatedly. */
-  poll(): Promise<void>;
+  /** Looks for work and starts it, until the signal aborts; called repeatedly. */
+  poll(signal: AbortSignal): Promise<void>;
   /** Stops all started work. */
   stop(): Promise<void>;
 }
@@ -113,14 +113,14 @@ export function startLeaderTask<Held extends Leadership>({
   let active = false;
   let failure: string | undefined;
 
-  async function pollOnce(work: LeaderWork): Promise<void> {
+  async function pollOnce(work: LeaderWork, signal: AbortSignal): Promise<void> {
     if (pausedReason() !== undefined) return;
     try {
-      await work.poll();
+      await work.poll(signal);
       failure = undefined;
       pauses.reset();
     } catch (error) {
-      if (isLogUnavailable(error)) return;
+      if (signal.aborted || isLogUnavailable(error)) return;
       failure = publicReason(error);
       logger.error({ err: error }, `${name}: polling for work failed`);
     }
@@ -131,7 +131,7 @@ export function startLeaderTask<Held extends Leadership>({
     active = true;
     try {
       while (!signal.aborted) {
-        await pollOnce(work);
+        await pollOnce(work, signal);
         await sleepUntilAborted(pollMs, { signal, ref: false });
       }
     } finally {

@@ -15,8 +15,11 @@ const REST_MS = { after: 1, longest: 20 };
 /** How long an account counts as active after a request, in milliseconds, and how many are remembered. */
 const ACTIVE = { ms: 1_000, accounts: 1_000 };
 
-/** An account whose tasks took less in the last second does not wait between the tasks of others, in milliseconds. */
-const LITTLE_MS = 50;
+/**
+ * An account whose tasks took less than `ofAccount` in the last second does not wait between two tasks
+ * of others, where such tasks of all accounts may begin for `between`, in milliseconds.
+ */
+const LITTLE_MS = { ofAccount: 50, between: 2 };
 
 interface Waiting {
   accountId: string;
@@ -30,6 +33,9 @@ registerResource('event_loop_slices', { usage: () => ({ waiting: waiting.size() 
 /** Accounts that rest, with the time at which each may run the next task. */
 const resting = new Map<string, number>();
 let restTimer: NodeJS.Timeout | undefined;
+
+/** The time of tasks since the last one that had to wait for its turn. */
+let littleMs = 0;
 
 interface Activity {
   /** When the account last began a request. */
@@ -76,17 +82,16 @@ export function afterMicrotasks(callback: () => void): void {
   queueMicrotask(() => process.nextTick(callback));
 }
 
-function endTask(accountId: string, beganAt: number): void {
+function countTask(accountId: string, tookMs: number, now: number): void {
   const activity = activities.peek(accountId);
   // Work for no account, or for all of them, never rests.
   if (!activity) return;
-  const now = performance.now();
   if (now - activity.countedFrom > ACTIVE.ms) {
     activity.recentMs = 0;
     activity.countedFrom = now;
   }
-  activity.recentMs += now - beganAt;
-  const workedMs = activity.workedMs + now - beganAt;
+  activity.recentMs += tookMs;
+  const workedMs = activity.workedMs + tookMs;
   const hasToRest = workedMs >= REST_MS.after;
   activity.workedMs = hasToRest ? 0 : workedMs;
   if (hasToRest && !isAlone(accountId, now))
@@ -106,23 +111,28 @@ function shiftRested(now: number): Waiting | undefined {
 }
 
 /** Returns the next task of an account whose tasks took little time lately. */
-const shiftLittle = (now: number): Waiting | undefined =>
-  waiting.shift((accountId) => {
+function shiftLittle(now: number): Waiting | undefined {
+  if (littleMs >= LITTLE_MS.between) return undefined;
+  return waiting.shift((accountId) => {
     const activity = activities.peek(accountId);
     if (!activity || (resting.get(accountId) ?? 0) > now) return false;
-    return activity.recentMs < LITTLE_MS || now - activity.countedFrom > ACTIVE.ms;
+    return activity.recentMs < LITTLE_MS.ofAccount || now - activity.countedFrom > ACTIVE.ms;
   });
+}
 
 /** Runs the next task in so many turns of the event loop, or now if it takes little time. */
 function runNext(turnsLeft: number): void {
-  const now = performance.now();
-  const next = turnsLeft > 0 ? shiftLittle(now) : shiftRested(now);
-  isRunning = next !== undefined || turnsLeft > 0;
+  const beganAt = performance.now();
+  const isBetween = turnsLeft > 0;
+  const next = isBetween ? shiftLittle(beganAt) : shiftRested(beganAt);
+  isRunning = next !== undefined || isBetween;
   if (!isRunning) return;
-  if (next) {
-    next.resume();
-    afterMicrotasks(() => endTask(next.accountId, now));
-  }
+  next?.resume();
+  afterMicrotasks(() => {
+    const now = performance.now();
+    littleMs = isBetween ? littleMs + now - beganAt : 0;
+    if (next) countTask(next.accountId, now - beganAt, now);
+  });
   setImmediate(runNext, turnsLeft > 0 ? turnsLeft - 1 : LOOP_TURNS_BETWEEN - 1);
 }
 
@@ -137,7 +147,7 @@ function start(): void {
  * loop turns apart unless the account has had little work lately, and accounts take turns: a hundred
  * large responses hardly delay a small one longer than one of them does. While other accounts send
  * requests, an account rests after its tasks for as long as they ran before they waited for something
- * else, so that the others have at least half of the time. The number of waiting tasks is bounded by
+ * else, at most 20 ms, so that the others have half of the time. The number of waiting tasks is bounded by
  * the limits of bodies, runs and responses.
  */
 export async function yieldToEventLoop(accountId: string): Promise<void> {

@@ -2,6 +2,7 @@ import { expect, test } from '@jest/globals';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { SESSION_WRITERS } from '../../../../shared/exports/formats.ts';
 import {
+  collectTools,
   recordCollector,
   exportedSteps,
   type ExportedTurn,
@@ -106,6 +107,26 @@ test.each(['openai-chat', 'atif'] as const)(
     );
   },
 );
+
+test('a definition that was replaced by one that does not fit is left out, too', () => {
+  const toolOf = (name: string, length: number) => ({
+    type: 'function' as const,
+    function: { name, description: 'x'.repeat(length), parameters: {} },
+  });
+  const tools = collectTools();
+  const add = (...definitions: ReturnType<typeof toolOf>[]): void => {
+    const [turn] = turnsOf(
+      turnStarted(1, { settings: { ...turnStartData.settings, tools: definitions } }),
+      turnCompleted(1),
+    );
+    tools.add(turn!);
+  };
+  add(toolOf('a', 1), toolOf('b', LIMITS.export.toolsChars - 1_000));
+  add(toolOf('a', 2_000));
+  expect(tools.list()!.map((parse) => parse())).toMatchObject([{ function: { name: 'b' } }]);
+  add(toolOf('a', 3));
+  expect(tools.list()).toHaveLength(2);
+});
 
 test('ids and times of spans come from the session, the turn and what it took', () => {
   const turns = turnsOf(

@@ -39,15 +39,14 @@ function boundedStore({ isAway = false } = {}) {
   };
 }
 
-test.each([true, false])('a batch is requested once many bytes have gathered', async (isClosed) => {
-  const { store, requests, show } = boundedStore();
+test.each([true, false])('a batch is requested once much text has gathered', async (isClosed) => {
+  const { store, requests } = boundedStore();
   const append = (characters: number) => store.append(STREAM, 0, [eventOf(characters, isClosed)]);
   await append(90_000);
   await append(90_000);
   expect(requests()).toBe(0);
   await append(90_000);
   expect(requests()).toBe(1);
-  show(3);
   await append(90_000);
   await append(90_000);
   expect(requests()).toBe(1);
@@ -59,6 +58,15 @@ test('small appends are gathered by time only', async () => {
   const { store, requests } = boundedStore();
   for (let count = 0; count < 100; count += 1)
     await store.append(STREAM, 0, [eventOf(5_000, false)]);
+  expect(requests()).toBe(0);
+});
+
+test('what was applied meanwhile does not count', async () => {
+  const { store, requests, show } = boundedStore();
+  for (let position = 1; position <= 10; position += 1) {
+    await store.append(STREAM, 0, [eventOf(100_000, false)]);
+    show(position);
+  }
   expect(requests()).toBe(0);
 });
 

@@ -37,6 +37,9 @@ let tried: string[];
 let bodies: string[];
 /** The keys whose streams are erased. */
 let erased: Set<string>;
+/** Called after a check whether a stream is erased. */
+let onChecked: (stream: string) => void;
+let bodyEnd: string;
 let onSend: () => Promise<unknown>;
 let under: Set<string>;
 let mostUnder: number;
@@ -54,6 +57,7 @@ beforeEach(() => {
   progress = { revision: 0 };
   [log, tried, followed, disabled, troubles, followFails] = [[], [], [], [], [], []];
   [bodies, erased, onSend] = [[], new Set(), () => Promise.resolve()];
+  [onChecked, bodyEnd] = [() => undefined, ''];
   [answers, under, mostUnder, retained, following] = [{}, new Set(), 0, 0, 0];
 });
 afterEach(async () => {
@@ -120,8 +124,12 @@ function start(): void {
       under.delete(id);
       return answers[id]?.shift() ?? { accepted: true, status: 204 };
     },
-    bodyOf: ({ id, key }) => (erased.has(key) ? id : `${id} with texts`),
-    isErased: (stream) => erased.has(stream),
+    bodyOf: ({ id, key }) => (erased.has(key) ? id : `${id} with texts${bodyEnd}`),
+    isErased(stream) {
+      const isErased = erased.has(stream);
+      onChecked(stream);
+      return isErased;
+    },
     semaphore: createFairSemaphore('test', { permits: 100, bytes: 1_000 }),
     textsOf: async () => ({ url: 'https://example.com', secret: 'whsec_' }),
     disable: async (_row, reason) => void disabled.push(reason),
@@ -185,6 +193,17 @@ describe('a delivery task', () => {
       { at: AT, type: 'turnlog.a', status: null, error: 'No.' },
       { at: AT, type: 'turnlog.a', status: 204, error: null },
     ]);
+  });
+
+  test('waits for nothing between the last check and the delivery of a large message', async () => {
+    bodyEnd = 'x'.repeat(100_000);
+    onChecked = (stream) => void setImmediate(() => erased.add(stream));
+    const wereErased: boolean[] = [];
+    onSend = async () => void wereErased.push(erased.has('a'));
+    log = ['a'];
+    start();
+    await reaches(0);
+    expect(wereErased).toEqual([false]);
   });
 
   test('reads a message again whose texts were erased while it waited', async () => {

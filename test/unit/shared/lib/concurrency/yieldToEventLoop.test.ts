@@ -181,4 +181,16 @@ describe('an account whose task took long', () => {
     clock.advance(1_001);
     expect(await turnsUntilTask('much')).toBeLessThan(3);
   });
+
+  test('with little work waits between the tasks of others if many have some', async () => {
+    const { clock, done, run } = tasks();
+    for (let number = 0; number < 6; number += 1) noteRequest(`little_${number}`);
+    await run('before', 0);
+    const all = Array.from({ length: 6 }, (_, number) => run(`little_${number}`, 1));
+    for (let turn = 0; turn < 3; turn += 1) await setImmediate();
+    // Two of a millisecond each, before the next turn of all accounts.
+    expect(done).toHaveLength(3);
+    await Promise.all(all);
+    await clock.settle();
+  });
 });
