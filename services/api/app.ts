@@ -63,11 +63,16 @@ export function createApp(api: ApiContext): Koa {
     permits: LIMITS.stream.open,
     bytes: Infinity,
   });
+  const waitingAttempts = createPermitPool('waiting_attempts', {
+    permits: LIMITS.http.waitingAttempts,
+    bytes: Infinity,
+  });
   const readAudit = createReadAudit(api.auditedReads);
   const context = {
     ...api,
     responseMemory,
     openStreams,
+    waitingAttempts,
     readAudit,
     rejectLogin: createLoginThrottle(api.logger),
     errors: errorPresenter,

@@ -97,6 +97,8 @@ export type RouteContext = ApiContext & {
   responseMemory: ResponseMemoryPool;
   /** Permits of open event streams. */
   openStreams: PermitPool;
+  /** Attempts that wait for an earlier one with the same `Idempotency-Key`. */
+  waitingAttempts: PermitPool;
   readAudit: ReadAudit;
   rejectLogin: LoginThrottle;
 };

@@ -39,7 +39,7 @@ export interface CommandContext {
   visibilityWaitMs: number;
   /** Called when a write is answered before the read models show it. */
   onVisibilityTimeout?: () => void;
-  /** Waits for the account's turn: a wait for the read models ends for many writes at once. */
+  /** Waits for the account's turn after a wait that ends for many requests at once. */
   waitToResume?: () => Promise<void> | undefined;
   /** Called when the answer is that of an earlier attempt of the request. */
   onIdempotentReplay?: () => void;

@@ -1,6 +1,6 @@
 import { request, type RequestCommand } from './decider.ts';
 import type { RequestBegunData, Reserved } from './events.ts';
-import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
+import { hasWork, runExclusive } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { requestStream } from '../eventlog/streams.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
@@ -59,6 +59,15 @@ interface ClaimOptions<Prepared> extends Pick<RequestBegunData, 'operation'> {
    * error.
    */
   reserve: () => Promise<Reservation<Prepared>>;
+  waiting: WaitingAttempt;
+}
+
+/** Bounds the attempts that wait for an earlier one of the same request. */
+export interface WaitingAttempt {
+  /** Called before the wait. Throws `rate_limited` or `overloaded` where too many wait. */
+  acquire: () => Disposable;
+  /** Called after the wait. Resolves in the turn of the account; rejects for a client that is gone. */
+  resume: () => Promise<void>;
 }
 
 /** The error for a key that was used with another body or query. */
@@ -129,16 +138,23 @@ async function claimInTurn<Prepared>(
 /**
  * Claims a request. The first event of its stream decides which attempt reserves the ids; attempts in one
  * process wait for each other, because `reserve` may take long. Throws Rejection (`request_differs`),
- * errors of `reserve`, `unauthorized` for an erased account, `key_missing`, and errors of handleLoaded.
+ * errors of `reserve` and `waiting`, `unauthorized` for an erased account, `key_missing`, and errors of
+ * handleLoaded.
  */
-export const claimRequest = <Prepared>(
+export async function claimRequest<Prepared>(
   context: HandleContext,
   actor: Actor,
   options: ClaimOptions<Prepared>,
-): Promise<Claim<Prepared>> =>
-  runExclusive(context.store, requestStream(options.request_id), () =>
-    claimInTurn(context, actor, options),
-  );
+): Promise<Claim<Prepared>> {
+  const stream = requestStream(options.request_id);
+  const claim = (): Promise<Claim<Prepared>> => claimInTurn(context, actor, options);
+  if (!hasWork(context.store, stream)) return runExclusive(context.store, stream, claim);
+  using _permit = options.waiting.acquire();
+  return await runExclusive(context.store, stream, async () => {
+    await options.waiting.resume();
+    return claim();
+  });
+}
 
 /** Creates something under an id that the first attempt of a request reserved. */
 interface Creation<Created> {

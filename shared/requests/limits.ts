@@ -97,6 +97,8 @@ export const REQUEST_LIMITS = {
      * Heap per connection, which limits MAX_CONNECTIONS too. Headers that are arriving take up to 33 KB of memory.
      */
     connectionBytes: 96 * KIB,
+    /** Attempts that wait for an earlier one with the same `Idempotency-Key`. */
+    waitingAttempts: 1_000,
     /** How long a client may continue to send a body after its response. */
     lingerMs: 1_000,
     /** Large bodies of refused requests that are read and discarded. */

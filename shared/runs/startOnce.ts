@@ -143,6 +143,12 @@ function findSharedEnd(
   return lookup;
 }
 
+/** Attempts that waited for the same would otherwise continue all at once. */
+async function resumeInTurn({ waitToResume }: JoinContext): Promise<void> {
+  const turn = waitToResume?.();
+  if (turn) await turn;
+}
+
 /** A turn of another attempt, and the account that waits for it. */
 interface JoinedTurn {
   account_id: string;
@@ -158,6 +164,7 @@ async function waitForResult(
   const end = findSharedEnd(context, account_id, turn);
   if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw turnStillRunsError(turn);
   const { answer, position } = await end;
+  await resumeInTurn(context);
   context.onIdempotentReplay?.();
   const { session_id } = turn;
   await waitUntilTurnVisible(context, { position, account_id, session_id });
@@ -204,8 +211,10 @@ export async function startOnce(
     const startingTurn = startingTurns.get(claim.request_id);
     if (startingTurn) {
       using _permit = turnWaits.acquire({ account_id });
-      if (await resolvesWithin(startingTurn, until - performance.now())) continue;
-      throw idempotencyInProgressError();
+      if (!(await resolvesWithin(startingTurn, until - performance.now())))
+        throw idempotencyInProgressError();
+      await resumeInTurn(context);
+      continue;
     }
     const earlier = isFirstAttempt
       ? undefined

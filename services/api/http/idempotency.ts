@@ -7,8 +7,10 @@ import {
   idempotentRequestId,
 } from '../../../shared/requests/idempotency.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { yieldForText } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { RouteContext } from '../context.ts';
+import { clientDisconnectError } from './connection/clientDisconnect.ts';
 import type { Route, RouteRequest } from './route.ts';
 
 type AnyRequest = RouteRequest<Record<string, unknown>, unknown>;
@@ -56,6 +58,14 @@ export async function claimKeyedRequest(
     request_id: idempotentRequestId(keyed),
     operation: route.operationId,
     content_hmac: contentHmac(keyed, idempotentContent(request)),
+    waiting: {
+      acquire: () => api.waitingAttempts.acquire({ account_id }),
+      async resume() {
+        const turn = waitToBegin(account_id);
+        if (turn) await turn;
+        if (ctx.res.destroyed) throw clientDisconnectError();
+      },
+    },
     reserve: async () => {
       const { idempotency } = route;
       const prepared = await idempotency!.prepare?.(api, request);

@@ -1,6 +1,10 @@
 /** By owner and key: the last queued work in this process. */
 const queues = new WeakMap<object, Map<string, Promise<void>>>();
 
+/** True while work of the same owner and key runs or waits. */
+export const hasWork = (owner: object, key: string): boolean =>
+  queues.get(owner)?.has(key) === true;
+
 /**
  * Runs work after all earlier work of the same owner and key, whether that succeeded or failed.
  * Rejects as the work does.

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import {
   claimRequest,
+  type WaitingAttempt,
   contentHmac,
   idempotentRequestId,
 } from '../../../../shared/requests/idempotency.ts';
@@ -36,12 +37,18 @@ const contextOn = (store: ProtectedStore): HandleContext => ({
   ids: { uuid: randomUUID, typeId: (prefix) => prefix },
 });
 
+const waiting: WaitingAttempt = {
+  acquire: () => new DisposableStack(),
+  resume: async () => undefined,
+};
+
 /** Each try would reserve an id of its own. */
-const claim = (store = fixture.store(), content_hmac = 'one') =>
+const claim = (store = fixture.store(), content_hmac = 'one', ofWaiting = waiting) =>
   claimRequest(contextOn(store), actor, {
     request_id,
     operation: 'createAgent',
     content_hmac,
+    waiting: ofWaiting,
     reserve: async () => ({ reserved: { id: `agent_${(asked += 1)}` }, prepared: asked }),
   });
 
@@ -102,11 +109,42 @@ describe('a claim', () => {
     await expect(claim(fixture.store(), 'another')).rejects.toThrow(Rejection);
   });
 
+  test('waits for an earlier one with a permit, and continues in its turn', async () => {
+    let [held, resumed] = [0, 0];
+    const counting: WaitingAttempt = {
+      acquire() {
+        if (held === 2) throw new TurnlogError('rate_limited', 'Too many wait.');
+        held += 1;
+        const stack = new DisposableStack();
+        stack.defer(() => (held -= 1));
+        return stack;
+      },
+      async resume() {
+        resumed += 1;
+        if (resumed === 2) throw new TurnlogError('overloaded', 'The client is gone.');
+      },
+    };
+    const store = fixture.store();
+    const results = await Promise.allSettled(
+      Array.from({ length: 4 }, () => claim(store, 'one', counting)),
+    );
+    expect(results).toMatchObject([
+      { value: { isFirstAttempt: true } },
+      { value: { isFirstAttempt: false } },
+      { reason: { code: 'overloaded' } },
+      { reason: { code: 'rate_limited' } },
+    ]);
+    expect([held, resumed, asked]).toEqual([0, 2, 1]);
+    await claim(store, 'one', counting);
+    expect(resumed).toBe(2);
+  });
+
   test('of what the operation refuses leaves nothing', async () => {
     const refused = claimRequest(contextOn(fixture.store()), actor, {
       request_id,
       operation: 'createAgent',
       content_hmac: 'one',
+      waiting,
       reserve: async () => {
         throw new TurnlogError('model_not_supported', 'No.');
       },

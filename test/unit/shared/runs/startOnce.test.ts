@@ -50,6 +50,27 @@ test('and so do those who wait for its end, which is no answer yet', async () =>
   expect([context.runState.turnWaits.activeCount(), replayed]).toEqual([0, 0]);
 });
 
+test('those who waited for its end continue in the turns of their accounts', async () => {
+  const { promise: turn, resolve: giveTurn } = Promise.withResolvers<void>();
+  let waiting = 0;
+  const waitToResume = (): Promise<void> => {
+    waiting += 1;
+    return turn;
+  };
+  const readModels = { showLater: () => true };
+  Object.assign(context, { waitToResume, readModels });
+  const answer = { output: 'done' };
+  const end = Promise.resolve({ answer, position: '1' });
+  context.runState.turnEndLookups.set(`${session_id} 1`, end as never);
+  const run = await begin();
+  let isAnswered = false;
+  const result = run.result.finally(() => (isAnswered = true));
+  for (let count = 0; count < 10; count += 1) await Promise.resolve();
+  expect([waiting, isAnswered]).toEqual([1, false]);
+  giveTurn();
+  expect(await result).toBe(answer);
+});
+
 test('a first attempt that another one has overtaken joins its turn, and starts none', async () => {
   const { startingTurns } = context.runState;
   const started = turnStarted(1, { idempotency_key: claim.request_id });
