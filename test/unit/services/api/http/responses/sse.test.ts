@@ -199,7 +199,11 @@ test('an error after it was prepared is sent in place of it, and the client coun
     async () => left?.aborted,
     (gone) => gone === true,
   );
-  expect(text()).toMatch(/application\/json[^]*\r\n\r\n\{\}$/);
+  const received = await eventually(
+    async () => text(),
+    (answer) => answer !== '',
+  );
+  expect(received).toMatch(/application\/json[^]*\r\n\r\n\{\}$/);
 });
 
 test('a client that disconnects causes one abort, and no error of a pipeline', async () => {
