@@ -1,5 +1,4 @@
-import { waitToBegin } from '../lib/concurrency/pacedSteps.ts';
-import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { accountStream, isIdOf } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
@@ -42,19 +41,10 @@ async function changeAccount(
   command: AccountCommand,
 ): Promise<{ before: AccountState; appended: AppendedBatch | undefined }> {
   const authored = { author: authorOf(actor), command };
-  const { loaded, appended } = await runExclusive(
-    context.store,
-    accountStream(actor.account_id),
-    async () => {
-      // Those that waited for an earlier change would otherwise continue all at once.
-      const waiting = waitToBegin(actor.account_id);
-      if (waiting) await waiting;
-      return handleLoaded(
-        { ...context, reserveRead: undefined },
-        accountTarget(actor),
-        () => authored,
-      );
-    },
+  const { account_id } = actor;
+  const lock = { owner: context.store, key: accountStream(account_id), account_id };
+  const { loaded, appended } = await runExclusiveInTurn(lock, () =>
+    handleLoaded({ ...context, reserveRead: undefined }, accountTarget(actor), () => authored),
   );
   if (appended) await waitUntilVisible(context, appended.position);
   return { before: loaded.state, appended };

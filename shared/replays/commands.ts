@@ -4,7 +4,7 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
 import type { PermitPool } from '../lib/concurrency/capacity.ts';
-import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported, type AgentCatalogue } from '../agents/catalogue.ts';
@@ -84,7 +84,8 @@ async function runInTurn<Result>(
   const { signal } = leaving;
   const stopWatching = onClientDisconnect?.((reason) => leaving.abort(reason));
   if (stopWatching) held.defer(stopWatching);
-  return await runExclusive(readModels, `replays/${account_id}`, async () => {
+  const lock = { owner: readModels, key: `replays/${account_id}`, account_id };
+  return await runExclusiveInTurn(lock, async () => {
     signal.throwIfAborted();
     return work(signal);
   });

@@ -1,6 +1,6 @@
 import { request, type RequestCommand } from './decider.ts';
 import type { RequestBegunData, Reserved } from './events.ts';
-import { hasWork, runExclusive } from '../lib/concurrency/keyedMutex.ts';
+import { hasWork, runExclusive, runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { requestStream } from '../eventlog/streams.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
@@ -66,8 +66,8 @@ interface ClaimOptions<Prepared> extends Pick<RequestBegunData, 'operation'> {
 export interface WaitingAttempt {
   /** Called before the wait. Throws `rate_limited` or `overloaded` where too many wait. */
   acquire: () => Disposable;
-  /** Called after the wait. Resolves in the turn of the account; rejects for a client that is gone. */
-  resume: () => Promise<void>;
+  /** Called after the wait. Throws for a client that is gone. */
+  requireClient: () => void;
 }
 
 /** The error for a key that was used with another body or query. */
@@ -150,8 +150,9 @@ export async function claimRequest<Prepared>(
   const claim = (): Promise<Claim<Prepared>> => claimInTurn(context, actor, options);
   if (!hasWork(context.store, stream)) return runExclusive(context.store, stream, claim);
   using _permit = options.waiting.acquire();
-  return await runExclusive(context.store, stream, async () => {
-    await options.waiting.resume();
+  const lock = { owner: context.store, key: stream, account_id: actor.account_id };
+  return await runExclusiveInTurn(lock, async () => {
+    options.waiting.requireClient();
     return claim();
   });
 }

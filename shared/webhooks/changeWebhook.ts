@@ -2,7 +2,7 @@ import { holdsWebhookState, webhook, type WebhookChange, type WebhookCommand } f
 import type { DisabledReason } from './events.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { webhookStream } from '../eventlog/streams.ts';
-import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { requireOwnWebhook, webhookNotFoundError } from './queries.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
@@ -37,14 +37,12 @@ async function handleWebhookCommand(
   const target = lastEventTarget(webhookStream(webhook_id), webhook, holdsWebhookState);
   try {
     // One after the other, because concurrent changes would only conflict and be decided again.
-    const { loaded, appended = loaded.last } = await runExclusive(
-      context.store,
-      target.stream,
-      () =>
-        handleLoaded(context, target, ({ head }) => {
-          requireRevision(expected, head, 'webhook');
-          return { author: authorOf(actor), command };
-        }),
+    const lock = { owner: context.store, key: target.stream, account_id: actor.account_id };
+    const { loaded, appended = loaded.last } = await runExclusiveInTurn(lock, () =>
+      handleLoaded(context, target, ({ head }) => {
+        requireRevision(expected, head, 'webhook');
+        return { author: authorOf(actor), command };
+      }),
     );
     // An equal change that another request has just made may not be visible yet.
     if (appended) await waitUntilVisible(context, appended.position);

@@ -3,7 +3,7 @@ import { webhook } from './decider.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { webhookStream } from '../eventlog/streams.ts';
-import { runExclusive } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
@@ -85,7 +85,9 @@ export function createWebhook(
   const create = async (): Promise<CreatedWebhook> => {
     const url =
       claim?.prepared ?? (await requireWebhookUrl(context.webhooks, actor.account_id, input.url));
-    return runExclusive(context.readModels, actor.account_id, async () => {
+    const { account_id } = actor;
+    const lock = { owner: context.readModels, key: account_id, account_id };
+    return runExclusiveInTurn(lock, async () => {
       await requireRoom(context, actor.account_id);
       const secret = mintSecret();
       const settings = { url, ...(types && { types }) };

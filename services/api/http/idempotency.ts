@@ -7,7 +7,6 @@ import {
   idempotentRequestId,
 } from '../../../shared/requests/idempotency.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { yieldForText } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { RouteContext } from '../context.ts';
 import { clientDisconnectError } from './connection/clientDisconnect.ts';
@@ -60,9 +59,7 @@ export async function claimKeyedRequest(
     content_hmac: contentHmac(keyed, idempotentContent(request)),
     waiting: {
       acquire: () => api.waitingAttempts.acquire({ account_id }),
-      async resume() {
-        const turn = waitToBegin(account_id);
-        if (turn) await turn;
+      requireClient() {
         if (ctx.res.destroyed) throw clientDisconnectError();
       },
     },

@@ -1,3 +1,5 @@
+import { waitToBegin } from './pacedSteps.ts';
+
 /** By owner and key: the last queued work in this process. */
 const queues = new WeakMap<object, Map<string, Promise<void>>>();
 
@@ -27,4 +29,20 @@ export function runExclusive<Result>(
     });
   tails.set(key, settled);
   return result;
+}
+
+/**
+ * Like runExclusive. Work that had to wait continues in the turn of its account: the end of earlier work
+ * would otherwise let all of it run at once.
+ */
+export function runExclusiveInTurn<Result>(
+  { owner, key, account_id }: { owner: object; key: string; account_id: string },
+  work: () => Promise<Result>,
+): Promise<Result> {
+  if (!hasWork(owner, key)) return runExclusive(owner, key, work);
+  return runExclusive(owner, key, async () => {
+    const turn = waitToBegin(account_id);
+    if (turn) await turn;
+    return work();
+  });
 }

@@ -39,7 +39,7 @@ const contextOn = (store: ProtectedStore): HandleContext => ({
 
 const waiting: WaitingAttempt = {
   acquire: () => new DisposableStack(),
-  resume: async () => undefined,
+  requireClient: () => undefined,
 };
 
 /** Each try would reserve an id of its own. */
@@ -119,7 +119,7 @@ describe('a claim', () => {
         stack.defer(() => (held -= 1));
         return stack;
       },
-      async resume() {
+      requireClient() {
         resumed += 1;
         if (resumed === 2) throw new TurnlogError('overloaded', 'The client is gone.');
       },
