@@ -20,16 +20,30 @@ const LARGE_AGENT = JSON.stringify({
   model: 'quick',
 });
 
-/** Notes a quota that is exceeded by more than the ends of runs that had begun. */
-async function checkUse({ call, report, pause }: Battle): Promise<void> {
+type Use = Record<keyof typeof QUOTAS, number>;
+
+async function readUse({ call }: Battle): Promise<Use> {
   const answer = await call({ path: '/v1/usage/storage' });
-  for (const [name, quota] of Object.entries(QUOTAS)) {
-    const used = Number(
-      new RegExp(`"${name}":\\{"used":(\\d+)`).exec(answer?.head ?? '')?.[1] ?? 0,
-    );
-    if (used > quota * 1.1) report.oddities.push(`${name}: ${used} of ${quota} are used`);
+  const usedOf = (name: string): number =>
+    Number(new RegExp(`"${name}":\\{"used":(\\d+)`).exec(answer?.head ?? '')?.[1] ?? 0);
+  return {
+    bytes_per_day: usedOf('bytes_per_day'),
+    audits_per_day: usedOf('audits_per_day'),
+  };
+}
+
+/**
+ * Notes a quota that is exceeded by more than the ends of runs that had begun. Earlier attacks, which
+ * had no quotas, may have used more than these.
+ */
+async function checkUse(battle: Battle, before: Use): Promise<void> {
+  const use = await readUse(battle);
+  for (const name of Object.keys(QUOTAS) as (keyof Use)[]) {
+    const most = Math.max(QUOTAS[name], before[name]) * 1.1;
+    if (use[name] > most)
+      battle.report.oddities.push(`${name}: ${use[name]} of ${QUOTAS[name]} are used`);
   }
-  await pause(1_000);
+  await battle.pause(1_000);
 }
 
 /** Stores as much as it can: large agents, and reads that are recorded. */
@@ -39,8 +53,9 @@ export async function fillStorage(battle: Battle): Promise<void> {
     (agent: Agent) => call({ method: 'POST', path: '/v1/agents', body: LARGE_AGENT, agent }),
     (agent: Agent) => call({ path: `/v1/sessions/${prey.session}/events?limit=1`, agent }),
   ];
+  const before = await readUse(battle);
   await Promise.all([
-    clients(1, () => checkUse(battle)),
+    clients(1, () => checkUse(battle, before)),
     clients(CLIENTS, (agent, client) => kinds[client % kinds.length]!(agent)),
   ]);
 }
