@@ -131,11 +131,12 @@ export function createEndFinder(
     throw otherEnd(await startOf(head, last), event);
   }
 
-  /** The end that was found before, or the start of the last bundle. */
+  /** The end that was found before, or the start of the last bundle. Another call may have found a later end. */
   async function startFor(head: SignedTree): Promise<Start> {
     const bundle = Math.floor((head.size - 1) / TILE_WIDTH);
     const before = lastEnd?.treeId === head.treeId ? lastEnd : undefined;
-    return before?.last && before.size > bundle * TILE_WIDTH
+    const isBefore = before && before.size > bundle * TILE_WIDTH && before.size < head.size;
+    return isBefore && before.last
       ? { from: before.size, after: before.last.position }
       : startBefore(head, bundle);
   }

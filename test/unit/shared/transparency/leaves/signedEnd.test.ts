@@ -70,6 +70,15 @@ test('the end that was found is that of its tree', async () => {
   );
 });
 
+test('ends that are looked for at the same time, and earlier ones, are found', async () => {
+  const find = finder();
+  const [late, early] = [await headOf(700), await headOf(600)];
+  const ends = await Promise.all([find(late), find(late), find(early)]);
+  expect(ends.map(({ last }) => last)).toMatchObject([endAt(699), endAt(699), endAt(599)]);
+  expect((await find(late)).last).toMatchObject(endAt(699));
+  expect((await find(early)).last).toMatchObject(endAt(599));
+});
+
 test('a state that names an event which was moved to an earlier place is refused', async () => {
   const [moved, last] = [EVENTS[600]!, EVENTS[699]!];
   const isEarly = { ...last, position: moved.position };
