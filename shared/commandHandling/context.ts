@@ -50,14 +50,23 @@ export type VisibilityContext = Pick<
   'readModels' | 'logger' | 'visibilityWaitMs' | 'onVisibilityTimeout' | 'waitToResume'
 >;
 
+/** Waits for the account's turn: requests that waited for the same would continue all at once. */
+export async function resumeInTurn({
+  waitToResume,
+}: Pick<CommandContext, 'waitToResume'>): Promise<void> {
+  const turn = waitToResume?.();
+  if (turn) await turn;
+}
+
 /**
  * Waits until every later read sees the write. If the read models are late, the wait ends without an
  * error, since the write is durable: it is logged, and `onVisibilityTimeout` is called.
  */
 export async function waitUntilVisible(
-  { readModels, logger, visibilityWaitMs, onVisibilityTimeout, waitToResume }: VisibilityContext,
+  context: VisibilityContext,
   position: Position,
 ): Promise<void> {
+  const { readModels, logger, visibilityWaitMs, onVisibilityTimeout } = context;
   let isVisible: boolean;
   try {
     isVisible = await readModels.untilShown(position, visibilityWaitMs);
@@ -74,8 +83,7 @@ export async function waitUntilVisible(
     );
   }
   if (!isVisible) onVisibilityTimeout?.();
-  const waiting = waitToResume?.();
-  if (waiting) await waiting;
+  await resumeInTurn(context);
 }
 
 /**

@@ -1,6 +1,6 @@
 import { agentErasedError, originErasedError, sessionErasedError } from './errors.ts';
 import { forgetState } from '../commandHandling/targetStream.ts';
-import { mapInSlices } from '../lib/concurrency/yieldToEventLoop.ts';
+import { NO_ACCOUNT, mapInSlices } from '../lib/concurrency/yieldToEventLoop.ts';
 import { streamId, streamKind } from '../eventlog/streams.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { ReadModels } from '../ports/readModels.ts';
@@ -64,9 +64,6 @@ export function evictAll({ store, runState, cachedRows }: Caches): void {
 
 /** Limit of erasures in one read. When more arrive between two polls, everything is evicted first. */
 const MAX_ERASURES = 1_000;
-
-/** The poller takes turns with the work of accounts. */
-const NO_ACCOUNT = '';
 
 interface PollerOptions {
   readModels: Pick<ReadModels, 'listErasures' | 'listErasuresAfter'>;

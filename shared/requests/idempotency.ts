@@ -1,6 +1,6 @@
 import { request, type RequestCommand } from './decider.ts';
 import type { RequestBegunData, Reserved } from './events.ts';
-import { hasWork, runExclusive, runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
+import { hasWork, runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { requestStream } from '../eventlog/streams.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
@@ -146,14 +146,16 @@ export async function claimRequest<Prepared>(
   actor: Actor,
   options: ClaimOptions<Prepared>,
 ): Promise<Claim<Prepared>> {
-  const stream = requestStream(options.request_id);
-  const claim = (): Promise<Claim<Prepared>> => claimInTurn(context, actor, options);
-  if (!hasWork(context.store, stream)) return runExclusive(context.store, stream, claim);
-  using _permit = options.waiting.acquire();
-  const lock = { owner: context.store, key: stream, account_id: actor.account_id };
+  const { waiting, request_id } = options;
+  const lock = {
+    owner: context.store,
+    key: requestStream(request_id),
+    account_id: actor.account_id,
+  };
+  using permit = hasWork(lock.owner, lock.key) ? waiting.acquire() : undefined;
   return await runExclusiveInTurn(lock, async () => {
-    options.waiting.requireClient();
-    return claim();
+    if (permit) waiting.requireClient();
+    return claimInTurn(context, actor, options);
   });
 }
 

@@ -1,6 +1,10 @@
 import type { Position } from '../ports/eventStore.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
-import { waitUntilTurnVisible, type VisibilityContext } from '../commandHandling/context.ts';
+import {
+  resumeInTurn,
+  waitUntilTurnVisible,
+  type VisibilityContext,
+} from '../commandHandling/context.ts';
 import { idempotencyInProgressError, type Claim } from '../requests/idempotency.ts';
 import type { RunContext, RunSlice } from './context.ts';
 import { createTurnSearch, TurnAlreadyStarted, type RequestTurn } from './turnSearch.ts';
@@ -141,12 +145,6 @@ function findSharedEnd(
   );
   turnEndLookups.set(key, lookup);
   return lookup;
-}
-
-/** Attempts that waited for the same would otherwise continue all at once. */
-async function resumeInTurn({ waitToResume }: JoinContext): Promise<void> {
-  const turn = waitToResume?.();
-  if (turn) await turn;
 }
 
 /** A turn of another attempt, and the account that waits for it. */

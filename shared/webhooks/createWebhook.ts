@@ -88,7 +88,7 @@ export function createWebhook(
     const { account_id } = actor;
     const lock = { owner: context.readModels, key: account_id, account_id };
     return runExclusiveInTurn(lock, async () => {
-      await requireRoom(context, actor.account_id);
+      await requireRoom(context, account_id);
       const secret = mintSecret();
       const settings = { url, ...(types && { types }) };
       const command = { type: 'create_webhook', settings, secret } as const;

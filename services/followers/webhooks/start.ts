@@ -1,5 +1,5 @@
 import { startLeaderTask } from '../../../shared/lib/concurrency/leaderTask.ts';
-import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { NO_ACCOUNT, yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
 import type { WebhookProgressStore } from '../../../shared/webhooks/webhookProgress.ts';
 import type { WebhooksHealth } from '../../../shared/health/health.ts';
@@ -23,9 +23,6 @@ const LOOKUPS = 100;
 const PAGE_ROWS = 250;
 /** Deliveries started at a time, which takes a millisecond or two. */
 const STARTS = 50;
-/** The turns of the event loop are taken for all accounts. */
-const NO_ACCOUNT = '';
-
 /**
  * After a poll, the next one waits this many times as long as it took, up to a limit in
  * milliseconds: a long list would otherwise occupy the process and the database most of the time.

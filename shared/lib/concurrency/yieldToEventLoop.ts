@@ -3,6 +3,9 @@ import { resumeTask } from './eventLoopWatchdog.ts';
 import { createFairQueue } from './fairQueue.ts';
 import { registerResource } from './resources.ts';
 
+/** For work of all accounts, or of none. It never rests. */
+export const NO_ACCOUNT = '';
+
 /** The approximate amount of text processed between two yields. */
 export const SLICE_BYTES = 64 * 1_024;
 

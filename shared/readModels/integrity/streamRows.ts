@@ -1,15 +1,16 @@
 import type { ReadableEvent } from '../../eventlog/encryption/openTexts.ts';
 import { textsForRows, type ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { isFull } from '../../eventlog/reading/wholeStream.ts';
-import { SLICE_BYTES, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
+import {
+  NO_ACCOUNT,
+  SLICE_BYTES,
+  yieldToEventLoop,
+} from '../../lib/concurrency/yieldToEventLoop.ts';
 import { bytesOf, type Position } from '../../ports/eventStore.ts';
 import { fold, rowMaps, type RowMaps } from '../../projections/fold.ts';
 import { planBatch } from '../../projections/plan.ts';
 
 const PAGE_EVENTS = 500;
-/** The reads take turns with the work of accounts. */
-const NO_ACCOUNT = '';
-
 /** The rows that the events of one stream make, in memory. */
 export interface StreamRows {
   rows: RowMaps;
