@@ -1,3 +1,4 @@
+import { runPaced } from '../../lib/concurrency/pacedSteps.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 
 /** The error of runs that a shutdown ends. A turn that had started is recorded as interrupted. */
@@ -44,7 +45,10 @@ export type RunSubject = Readonly<{
 export interface RunsInFlight {
   /** Adds a run until its `end` is called. Throws `shutdownError` after `interruptAll`. */
   start(subject: RunSubject): RunInFlight;
-  /** Interrupts matching runs. `reason` also determines how their turns are recorded. */
+  /**
+   * Interrupts the runs that match now, in turn with the work of other accounts. `reason` also
+   * determines how their turns are recorded.
+   */
   interruptMatching(matches: (subject: RunSubject) => boolean, reason: TurnlogError): void;
   /**
    * True if `interruptMatching` was called since this time. It may have missed a run that was
@@ -118,7 +122,13 @@ export function createRunsInFlight(): RunsInFlight {
     interruptedSince: (time) => interruptedAt >= time,
     interruptMatching(matches, reason) {
       interruptedAt = performance.now();
-      for (const entry of entries) if (matches(entry.subject)) interrupt(entry, reason);
+      const matching = [...entries].filter(({ subject }) => matches(subject));
+      if (matching.length === 0) return;
+      // Each run takes some tenths of a millisecond to end, and an agent may have hundreds.
+      runPaced(matching[0]!.subject.account_id, () => {
+        interrupt(matching.pop()!, reason);
+        return matching.length > 0;
+      });
     },
     async whenIdle() {
       while (entries.size > 0) await (idle ??= Promise.withResolvers()).promise;

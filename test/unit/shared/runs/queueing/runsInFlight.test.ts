@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { setImmediate } from 'node:timers/promises';
 import { describe, expect, test } from '@jest/globals';
 import { sessionErasedError } from '../../../../../shared/erasure/errors.ts';
 import {
@@ -129,5 +131,23 @@ describe('the runs in flight', () => {
     expect([other.run.signal.aborted, other.run.startSignal.aborted]).toEqual([false, false]);
     other.end('goes on');
     expect(await other.result).toBe('goes on');
+  });
+
+  test('are interrupted in many turns of the event loop when each takes long to end', async () => {
+    const runs = createRunsInFlight();
+    const many = Array.from({ length: 40 }, () => runs.start(SUBJECT));
+    const interrupted = () => many.filter((run) => run.isInterrupted()).length;
+    const ends = many.map(({ signal }) => once(signal, 'abort'));
+    for (const { signal } of many)
+      signal.addEventListener('abort', () => {
+        const until = performance.now() + 1;
+        while (performance.now() < until);
+      });
+    runs.interruptMatching(() => true, sessionErasedError());
+    expect(interrupted()).toBeLessThan(many.length);
+    await setImmediate();
+    expect(interrupted()).toBeLessThan(many.length);
+    await Promise.all(ends);
+    expect(interrupted()).toBe(many.length);
   });
 });
