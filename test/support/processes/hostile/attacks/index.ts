@@ -12,6 +12,7 @@ import { sendPieces } from './pieces.ts';
 import { randomMix } from './random.ts';
 import { filterSessions, LISTED } from './lists.ts';
 import { FOLLOWED_TO_END, STARTED_AGAIN, startReplays } from './replays.ts';
+import { retryAtOnce } from './retries.ts';
 import { hardlyRead, neverRead, neverReadEvents, readLargest, varyQueries } from './reading.ts';
 import { fillStorage, STORAGE_OPTIONS } from './storage.ts';
 import { faultyProvider, floodSlowModel, hostileModel } from './runs.ts';
@@ -186,6 +187,11 @@ const attacks = {
     what: 'replays that are started with the same key and others, followed, not read and cancelled',
     attack: startReplays,
     meets: ['202', STARTED_AGAIN, FOLLOWED_TO_END, '409 replay_limit_reached', '429 rate_limited'],
+  },
+  retries: {
+    what: 'clients that send the same keyed runs at once, and give up half of them',
+    attack: retryAtOnce,
+    meets: ['200', 'cut'],
   },
   exports: {
     what: 'exports, reports and proofs of a large session that most clients read slowly',
