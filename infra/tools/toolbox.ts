@@ -172,7 +172,7 @@ export function createToolbox(tools: readonly Tool[], groups: readonly ToolGroup
 
   return {
     list: () => [...[...builtIns.values()].map(({ info }) => info), ...groups.flatMap(listGroup)],
-    has: (names) => parseToolNames(names).every((name) => find(name) !== undefined),
+    findUnsupported: (names) => parseToolNames(names).find((name) => find(name) === undefined),
     async definitions(names) {
       const offered = await Promise.all(
         parseToolNames(names).map((name) => {

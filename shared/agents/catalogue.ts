@@ -43,5 +43,6 @@ export function requireSupported(
   const toolNames = (): string[] => toolbox.list().map(({ name }) => name);
   if (model !== undefined) requireModelList(catalogue, model);
   if (model !== undefined && !models.find(model)) throw unsupported('model', model, modelIds());
-  if (tool !== undefined && !toolbox.has(tool)) throw unsupported('tool', tool, toolNames());
+  const unknownTool = tool === undefined ? undefined : toolbox.findUnsupported(tool);
+  if (unknownTool !== undefined) throw unsupported('tool', unknownTool, toolNames());
 }

@@ -41,7 +41,8 @@ export interface GroupHealth {
 export interface Toolbox {
   /** All names that agents may use, as far as known. */
   list(): readonly ToolInfo[];
-  has(names: string): boolean;
+  /** The first of the names that agents may not use; undefined if they may use all. */
+  findUnsupported(names: string): string | undefined;
   /**
    * The function definitions of an agent's tools. Errors: `tool_not_supported`; `tool_error`,
    * retriable, when a group's tools are not known yet.

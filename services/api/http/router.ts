@@ -10,6 +10,7 @@ import { chatForbiddenError, requireChatAccess } from '../../../shared/chatToken
 import { clientDisconnectError, onResponseClosed } from './connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
 import type { ResponsePermit } from './responses/responseMemory.ts';
+import { refuseIfMatch } from './responses/etag.ts';
 import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelope.ts';
 import { createKeyCheck } from './access/keyRevocation.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
@@ -83,6 +84,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const checkOptional = route.method === 'get' ? undefined : checkEmptyBody;
   const checkBody = route.body ? bodyValidator(route.body) : checkOptional;
   const mayBeEmpty = route.bodyOptional ?? !route.body;
+  const ignoresIfMatch = route.method !== 'get' && !route.ifMatch;
   const waitForHandler = route.method === 'get' ? waitWhileConnected : waitForTurn;
   const handle: Middleware = async (ctx) => {
     const availability = api.availability();
@@ -103,6 +105,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
     const requireAllowed = async (): Promise<void> => {
       if (isAllowed && !(await isAllowed())) throw unauthorizedError();
     };
+    if (ignoresIfMatch) refuseIfMatch(ctx);
     const query = checkQuery(ctx.query);
     const key = parseIdempotencyKey(ctx);
     const bodyPermit =

@@ -148,7 +148,7 @@ const ifMatch = {
   in: 'header',
   required: false,
   description:
-    'The `ETag` of the agent that the client has, or several; if the agent is at another revision, nothing is recorded',
+    'The `ETag` of the resource that the client has, or several; if it is at another revision, nothing is recorded',
   schema: { type: 'string', examples: ['"0-1b2m2y8asgtpgamy7phcfg"'] },
 };
 

@@ -168,7 +168,7 @@ export const runsFeature = defineFeature({
     tool_error: {
       status: 502,
       description:
-        'The model called tools for 8 rounds without an answer, or too many of them; the turn is recorded as failed',
+        'The model called tools for 8 rounds without an answer, or too many of them, and the turn is recorded as failed; or a tool server has never responded, and nothing is recorded',
       isLoggedWithTurn: true,
     },
     model_overloaded: {

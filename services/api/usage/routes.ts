@@ -10,6 +10,7 @@ import type { Static } from 'typebox';
 import { parseTime } from '../../../shared/lib/time/parseTime.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
 import { unknownPageError } from '../http/errors/errorResponses.ts';
+import { invalidRequestError } from '../http/errors/validation.ts';
 import { USAGE_COLUMNS, type UsageColumn } from '../../../shared/usage/tables.ts';
 
 const DEFAULT_LIMIT = 100;
@@ -54,9 +55,11 @@ function parseUsageQuery({
   kind,
 }: Static<typeof UsageQuery>): UsageQuestion {
   const columns = parseColumns(by);
+  const days = { from: dayOf(from), to: dayOf(to) };
+  if (days.to < days.from)
+    throw invalidRequestError('query', [{ path: '/to', message: 'must not be before "from"' }]);
   return {
-    from: dayOf(from),
-    to: dayOf(to),
+    ...days,
     by: columns,
     where: {
       ...(agent_id !== undefined && { agent_id }),

@@ -113,6 +113,29 @@ describe('creating an agent', () => {
   );
 });
 
+test('of several tools, the one that is not supported is named', async () => {
+  const { body } = await create({ tool: 'calculator,clok' });
+  expect(body.error).toMatch(/^The tool "clok" is not supported. Supported: calculator, /);
+});
+
+test('a condition that an operation would ignore is refused', async () => {
+  const { agent_id } = (await create()).body.data;
+  const session = (await service.post(`/v1/agents/${agent_id}/run`, { input: 'hi' })).body.data;
+  const condition = { 'if-match': '"7-x"' };
+  for (const [method, path] of [
+    ['DELETE', `/v1/sessions/${session.session_id}`],
+    ['POST', `/v1/agents/${agent_id}/erase`],
+  ] as const) {
+    const { status, body } = await service.send(method, path, '', condition);
+    expect([status, body.code, Object.keys(body.details!)]).toEqual([
+      400,
+      'invalid_request',
+      ['if-match'],
+    ]);
+  }
+  expect((await service.get(`/v1/sessions/${session.session_id}`)).status).toBe(200);
+});
+
 describe('the list of agents', () => {
   test('shows each with id, name, config and instants, and no tool where none was set', async () => {
     const { agent_id, created_at } = (await create()).body.data;

@@ -47,9 +47,9 @@ describe.each(['stdio', 'streamable HTTP'])('server-everything over %s', (kind) 
     const names = (await group.known()).map((tool) => tool.name);
     expect(names).toEqual(expect.arrayContaining(['echo', 'get-sum', 'get-tiny-image']));
     const toolbox = createToolbox([], [group]);
-    expect(toolbox.has('mcp:everything')).toBe(true);
-    expect(toolbox.has('mcp:everything/echo,mcp:everything/get-sum')).toBe(true);
-    expect(toolbox.has('mcp:everything/nothing')).toBe(false);
+    expect(toolbox.findUnsupported('mcp:everything')).toBeUndefined();
+    expect(toolbox.findUnsupported('mcp:everything/echo,mcp:everything/get-sum')).toBeUndefined();
+    expect(toolbox.findUnsupported('mcp:everything/nothing')).toBe('mcp:everything/nothing');
     const definitions = await toolbox.definitions('mcp:everything/echo');
     expect(definitions).toMatchObject([
       { type: 'function', function: { name: 'everything__echo', parameters: { type: 'object' } } },

@@ -144,7 +144,7 @@ export function answerErrors(
           code: error.code,
           ...request,
         });
-      else if (status > 500 && !needsNoLog && !isLoggedWithTurn)
+      else if (status > 500 && !needsNoLog && !(isLoggedWithTurn && error.turn))
         logFailure(error.code, { ...errorSummary(error), ...request });
     }
     ctx.state['code'] = error.code;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'koa';
+import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 
 /** A weak ETag of the content, since the response may also be indented or compressed. */
 export const computeEtag = (...parts: (string | Buffer)[]): string => {
@@ -51,6 +52,15 @@ export function createRevisionEtag(schema: object): (of: Revision) => string {
 
 /** A strong ETag of a revision, in a list. */
 const REVISION_ETAG = /(?<!W\/)"(\d{1,10})(?:-[\w-]*)?"/g;
+
+/** Throws `invalid_request` for a condition of a change that an operation would ignore. */
+export function refuseIfMatch(ctx: Context): void {
+  if (ctx.get('if-match') === '') return;
+  const message = 'is not supported by this operation';
+  throw new TurnlogError('invalid_request', `The header "If-Match" ${message}.`, {
+    details: { 'if-match': { message, path: 'header/if-match' } },
+  });
+}
 
 /**
  * The revisions that `If-Match` names; undefined where any revision matches. Weak, foreign and invalid

@@ -112,8 +112,8 @@ describe('the toolbox', () => {
       type: 'object',
       required: ['expression'],
     });
-    expect(toolbox.has('clock')).toBe(true);
-    expect(toolbox.has('toString')).toBe(false);
+    expect(toolbox.findUnsupported('clock')).toBeUndefined();
+    expect(toolbox.findUnsupported('clock,toString')).toBe('toString');
   });
 
   test('offers a model the one function of a tool, as plain JSON', async () => {

@@ -59,11 +59,7 @@ async function openListing(
   const { port } = server.address() as AddressInfo;
   const models = await open(opened, { OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1` });
   const requireModel = (model: string): void =>
-    requireSupported(
-      { models, toolbox: { list: () => [], has: () => true } } as never,
-      model,
-      undefined,
-    );
+    requireSupported({ models, toolbox: { list: () => [] } } as never, model, undefined);
   return { models, requireModel, requests: () => requests };
 }
 

@@ -35,6 +35,16 @@ test('however many requests are refused, the log says it now and then', async ()
   expect(lines).toEqual([expect.objectContaining({ requests: 1, code: 'overloaded' })]);
 });
 
+test('a failure is logged, unless the log has it with its turn', async () => {
+  const { lines, server, url } = await serve('warn', (ctx) => {
+    const error = new TurnlogError('tool_error', 'The tools are not known yet.');
+    throw ctx.path === '/turn' ? error.withTurn({ session_id: 'session_1', turn: 1 }) : error;
+  });
+  for (const path of ['/turn', '/nothing']) await (await fetch(`${url}${path}`)).text();
+  server.close();
+  expect(lines).toEqual([expect.objectContaining({ code: 'tool_error', path: '/nothing' })]);
+});
+
 test('a defect is logged with its stack once for each route, however many requests reach it', async () => {
   const defect = new RangeError('Maximum call stack size exceeded');
   const { lines, server, url } = await serve('error', (ctx) => {
