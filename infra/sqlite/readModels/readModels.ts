@@ -169,8 +169,8 @@ export function openSqliteReadModels({
   progress: ProgressSource;
 }): SqliteReadModels {
   const { current, shown, untilShown, close } = createFollower(folder, progress);
-  const words = createWordSearch(current);
   const thread = createReaderThread(folder, current);
+  const words = createWordSearch(current, thread);
   const queries = createReadModelQueries(
     createSqliteDatabase(current, thread, words.searchSessions),
   );

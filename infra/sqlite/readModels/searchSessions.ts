@@ -1,149 +1,46 @@
 /** Searches for sessions by words: in the index, or in the turns of the sessions that a filter leaves. */
-import type { SQLInputValue } from 'node:sqlite';
-import {
-  createPause,
-  yieldToEventLoop,
-  type Pause,
-} from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { createPage, type Page, type PageOf } from '../../../shared/readModels/page.ts';
+import { createPage, type PageOf } from '../../../shared/readModels/page.ts';
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
-import type { ListedSession, WordSearch } from '../../../shared/search/turnIndex.ts';
-import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
-import {
-  isFiltered,
-  sessionConditions,
-  sessionIndexes,
-} from '../../../shared/sessions/sqlQueries.ts';
+import type { ListedSession } from '../../../shared/search/turnIndex.ts';
+import { sessionConditions } from '../../../shared/sessions/sqlQueries.ts';
+import type { ReaderThread } from './background/readerThread.ts';
 import { bucketAt, bucketOf, firstRowid, matchBlocks, lastRowid, slotAt } from './buckets.ts';
 import { isDamaged } from './failures.ts';
 import type { GenerationReader } from './generationReader.ts';
-import { bytesOfRow, rowDecoder, sqliteSql, type SqliteRow } from './statements.ts';
+import {
+  createSearchPause,
+  scanSessions,
+  selectSessionsToScan,
+  STEP_MS,
+  type Current,
+  type Search,
+} from './scanSessions.ts';
+import {
+  bytesOfRow,
+  readRows,
+  rowDecoder,
+  sqliteSql,
+  type BoundedQuery,
+  type SqliteRow,
+} from './statements.ts';
 
-const {
-  matches: MATCHES,
-  fewSessions: MOST_SCANNED_SESSIONS,
-  turnsOfFew: MOST_SCANNED_TURNS,
-} = LIMITS.search;
+const { matches: MATCHES } = LIMITS.search;
 
-type Search = Page & WordSearch;
-type Current = () => GenerationReader;
-type Statement = [sql: string, ...parameters: SQLInputValue[]];
+type Statement = [sql: string, ...parameters: BoundedQuery['parameters']];
 
-/** Finding a turn in the index takes up to this many times as long as looking at one of a session. */
-const INDEX_COST = 3;
-
-/** How long a step of a search should occupy the thread, in milliseconds. */
-const STEP_MS = { short: 2, long: 8 };
-
-const COUNT =
-  'SELECT count(*) AS turns FROM (SELECT 1 FROM word_index WHERE word_index MATCH ? LIMIT ?)';
-
-/** Lets other work run, once that of a search has taken a few milliseconds. */
-const pausesOf = (accountId: string): Pause => createPause(() => accountId, STEP_MS.short);
-
-/** Entries of an index whose sessions are looked up at once: each may be searched for several labels. */
-const LOOKED_UP_AT_ONCE = 128;
-
-type Filter = Omit<SessionFilter, 'order' | 'words'>;
-
-/** The entries of an index that has few of them; undefined if none has. */
-async function findFewEntries(
-  current: Current,
-  accountId: string,
-  filter: Filter,
-): Promise<string[] | undefined> {
-  const pause = pausesOf(accountId);
-  for (const { from, key, where, parameters } of sessionIndexes(accountId, filter)) {
-    const isLong = `SELECT 1 FROM ${from} WHERE ${where} LIMIT 1 OFFSET ?`;
-    if (!current().get(sqliteSql(isLong), ...parameters, MOST_SCANNED_SESSIONS)) {
-      const entries = sqliteSql(`SELECT ${key} AS entry FROM ${from} WHERE ${where}`);
-      return current()
-        .all(entries, ...parameters)
-        .map(({ entry }) => entry as string);
-    }
-    await pause();
-  }
-  return undefined;
-}
+/** Reads from the index, on the caller's thread or another one. */
+type ReadIndex = (query: BoundedQuery) => Promise<SqliteRow[]>;
 
 /**
- * The sessions that the filter leaves, in the order of the list, if scanning their turns is quicker than
- * the index of words, which would return all matching turns of the account. Undefined where that is quicker,
- * or where no index of sessions leaves few of them. Yields the thread between its steps.
+ * For several words FTS5 reads the turns of a range that have some of them until one has all, however
+ * many those are: tens of milliseconds for 100,000 turns. With more turns than this in the index, threads
+ * read it.
  */
-export async function selectSessionsToScan(
-  current: Current,
-  accountId: string,
-  { words, after, order, limit: _limit, bytes: _bytes, ...filter }: Search,
-): Promise<string[] | undefined> {
-  if (!isFiltered(filter)) return undefined;
-  const pause = pausesOf(accountId);
-  const matches = (await findFewEntries(current, accountId, filter))?.toSorted();
-  if (!matches) return undefined;
-  await pause();
-  const ordered = order === 'oldest' ? matches : matches.toReversed();
-  const isBeyond = (id: string): boolean =>
-    after === undefined || (order === 'oldest' ? id > after : id < after);
-  const entries = ordered.filter(isBeyond);
-  const { where, parameters } = sessionConditions(accountId, filter);
-  const lookUp = sqliteSql(
-    `SELECT session_id, turns FROM json_each(?) AS entry CROSS JOIN {sessions} WHERE session_id = entry.value AND ${where} ORDER BY entry.key`,
-  );
-  const sessions: string[] = [];
-  let turns = 0;
-  for (let next = 0; next < entries.length; next += LOOKED_UP_AT_ONCE) {
-    const ids = JSON.stringify(entries.slice(next, next + LOOKED_UP_AT_ONCE));
-    for (const row of current().all(lookUp, ids, ...parameters)) {
-      sessions.push(row['session_id'] as string);
-      turns += row['turns'] as number;
-    }
-    if (turns > MOST_SCANNED_TURNS) return undefined;
-    await pause();
-  }
-  const most = Math.floor(turns / INDEX_COST);
-  for (const word of words) {
-    const count = current().get(COUNT, word, most + 1)!['turns'] as number;
-    if (count <= most) return undefined;
-    await pause();
-  }
-  return sessions;
-}
-
-const SESSION = "SELECT * FROM sessions WHERE session_id = ? AND status <> 'erased'";
-
-/** Most turns lack the word altogether; word boundaries are checked only in the remaining ones. */
-const HAS_WORD = "instr(words, ?) AND instr(' ' || words || ' ', ?)";
-
-/** Turns of a session that are scanned at once: each may have thousands of words. */
-const SCANNED_AT_ONCE = 8;
-const nextTurns = (words: readonly string[]): string =>
-  `SELECT turn, ${words.map(() => HAS_WORD).join(' AND ')} AS matches FROM turn_words
-    WHERE session_id = ? AND turn > ? ORDER BY turn LIMIT ${SCANNED_AT_ONCE}`;
-
-/** The rows of those sessions that have a turn with all of the words, and were not just erased. */
-async function* scanSessions(
-  current: Current,
-  accountId: string,
-  { sessions, words }: { sessions: readonly string[]; words: readonly string[] },
-): AsyncGenerator<SqliteRow> {
-  const sql = nextTurns(words);
-  const tokens = words.flatMap((word) => [word, ` ${word} `]);
-  const pause = pausesOf(accountId);
-  for (const session of sessions) {
-    const matches: number[] = [];
-    let scanned: SqliteRow[] = [];
-    do {
-      const last = (scanned.at(-1)?.['turn'] as number | undefined) ?? 0;
-      scanned = current().all(sql, ...tokens, session, last);
-      for (const row of scanned) if (row['matches'] === 1) matches.push(row['turn'] as number);
-      await pause();
-    } while (scanned.length === SCANNED_AT_ONCE && matches.length < MATCHES);
-    const row = matches.length > 0 && current().get(SESSION, session);
-    if (row) yield { ...row, matches: matches.join() };
-  }
-}
+const FEW_TURNS = 8_192;
+const HAS_MORE_TURNS = `SELECT 1 FROM word_index_docsize LIMIT 1 OFFSET ${FEW_TURNS}`;
 
 /**
  * For several words FTS5 searches for the first match from the start of the index, and for the end of
@@ -228,11 +125,12 @@ const IN_BUCKET = `SELECT session_id, turn, ${slotAt('word_index.rowid')} AS slo
  */
 async function* searchBucket(
   current: Current,
+  read: ReadIndex,
   accountId: string,
   { bucket, words, after, order = 'newest', ...filter }: Search & { bucket: number },
 ): AsyncGenerator<SqliteRow> {
   const matches = new Map<string, number[]>();
-  const pause = pausesOf(accountId);
+  const pause = createSearchPause(accountId);
   const terms = inBuckets(words, bucket, bucket);
   let candidates: SqliteRow[] = [];
   let generation: number | undefined;
@@ -245,7 +143,12 @@ async function* searchBucket(
     }
     ({ generation } = reader);
     const from = ((candidates.at(-1)?.['slot'] as number | undefined) ?? -1) + 1;
-    candidates = reader.all(IN_BUCKET, terms, bucket, from, bucket);
+    candidates = await read({
+      sql: IN_BUCKET,
+      parameters: [terms, bucket, from, bucket],
+      limit: TURNS_AT_ONCE,
+      bytes: Infinity,
+    });
     for (const row of candidates) {
       const session = row['session_id'] as string;
       const turns = matches.get(session) ?? [];
@@ -269,14 +172,15 @@ async function* searchBucket(
 }
 
 /** A step of a search: the sessions found, and the bucket from which on it took nothing, if there is one. */
-function searchStep(
-  { all }: GenerationReader,
+async function searchStep(
+  read: ReadIndex,
   accountId: string,
   search: Search,
   buckets: readonly [number, number],
-): { rows: SqliteRow[]; cut: number | undefined } {
+): Promise<{ rows: SqliteRow[]; cut: number | undefined }> {
   const [sql, ...parameters] = selectInBuckets(accountId, search, buckets);
-  const matchingRows = all(sql, ...parameters);
+  const { limit, bytes } = search;
+  const matchingRows = await read({ sql, parameters, limit, bytes });
   const rows = matchingRows.map(({ cut: _cut, ...row }) => row);
   return {
     rows: rows.filter(({ session_id }) => session_id !== null),
@@ -291,9 +195,15 @@ function searchStep(
  */
 async function* searchIndex(
   current: Current,
+  thread: ReaderThread,
   accountId: string,
   search: Search,
 ): AsyncGenerator<SqliteRow> {
+  const isLong = search.words.length > 1 && current().get(HAS_MORE_TURNS) !== undefined;
+  const read: ReadIndex = async (query) => {
+    const reader = current();
+    return isLong ? thread.read(query, accountId) : readRows(reader, query);
+  };
   const buckets = bucketRange(current(), search);
   if (!buckets) return;
   let { lowest, highest } = buckets;
@@ -303,7 +213,7 @@ async function* searchIndex(
     const startedAt = performance.now();
     const size = Math.min(span, highest - lowest + 1);
     const first = search.order === 'oldest' ? lowest : highest - size + 1;
-    const { rows, cut } = searchStep(current(), accountId, search, [first, first + size - 1]);
+    const { rows, cut } = await searchStep(read, accountId, search, [first, first + size - 1]);
     const tookMs = performance.now() - startedAt;
     quickestMs = Math.min(quickestMs, tookMs);
     const excessMs = tookMs - quickestMs;
@@ -312,7 +222,7 @@ async function* searchIndex(
     const isOldest = search.order === 'oldest';
     // Of a bucket that a step cannot take, the turns are searched one after another.
     if (cut === (isOldest ? lowest : highest)) {
-      yield* searchBucket(current, accountId, { ...search, bucket: cut });
+      yield* searchBucket(current, read, accountId, { ...search, bucket: cut });
       lowest = isOldest ? cut + 1 : lowest;
       highest = isOldest ? highest : cut - 1;
       continue;
@@ -338,6 +248,7 @@ const firstTurns = (list: string): number[] =>
 /** A page of the sessions of which one turn has all of the words. */
 export async function findSessionsByWords(
   current: Current,
+  thread: ReaderThread,
   accountId: string,
   search: Search,
 ): Promise<PageOf<ListedSession>> {
@@ -345,7 +256,7 @@ export async function findSessionsByWords(
   const sessions = await selectSessionsToScan(current, accountId, search);
   const rows = sessions
     ? scanSessions(current, accountId, { sessions, words: search.words })
-    : searchIndex(current, accountId, search);
+    : searchIndex(current, thread, accountId, search);
   const { page, add } = createPage<ListedSession>(search);
   for await (const row of rows) {
     const { matches, ...session } = row;
@@ -362,7 +273,7 @@ export async function findSessionsByWords(
  * Searches, and remembers if one found the word index damaged: the file may be overwritten where nothing
  * else reads it. Only another generation, which has another file, clears the damage.
  */
-export function createWordSearch(current: Current) {
+export function createWordSearch(current: Current, thread: ReaderThread) {
   let damaged: { generation: number; reason: string } | undefined;
   const search: SqlDatabase['searchSessions'] = async (accountId, query, signal) => {
     const { generation } = current();
@@ -371,7 +282,7 @@ export function createWordSearch(current: Current) {
       return current();
     };
     try {
-      return await findSessionsByWords(currentUnlessAborted, accountId, query);
+      return await findSessionsByWords(currentUnlessAborted, thread, accountId, query);
     } catch (error) {
       const { cause } = error as Error;
       if (isDamaged(cause)) damaged = { generation, reason: (cause as Error).message };

@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openGenerationReader } from '../../../infra/sqlite/readModels/generationReader.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
-import { selectSessionsToScan } from '../../../infra/sqlite/readModels/searchSessions.ts';
+import { selectSessionsToScan } from '../../../infra/sqlite/readModels/scanSessions.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { SessionFilter } from '../../../shared/sessions/sessionFilter.ts';
 import { sessionStarted, turnCompleted, turnStarted } from '../../support/builders/events.ts';

@@ -1,8 +1,11 @@
 import { afterEach, expect, jest, test } from '@jest/globals';
 import { bucketOf } from '../../../../../infra/sqlite/readModels/buckets.ts';
 import { findSessionsByWords } from '../../../../../infra/sqlite/readModels/searchSessions.ts';
+import type { ReaderThread } from '../../../../../infra/sqlite/readModels/background/readerThread.ts';
 import type { GenerationReader } from '../../../../../infra/sqlite/readModels/generationReader.ts';
 
+/** Only searches for several words use a thread. */
+const NO_THREAD = {} as ReaderThread;
 const TEN_YEARS_MS = 10 * 365 * 24 * 60 * 60 * 1_000;
 
 afterEach(() => {
@@ -19,7 +22,7 @@ test.each([
   const searched: (readonly [first: number, last: number])[] = [];
   const reader = {
     get: () => ({ lowest: 1, highest: TEN_YEARS_MS }),
-    all(_sql: string, _words: string, first: number, last: number) {
+    iterate(_sql: string, _words: string, first: number, last: number) {
       now += tookMs(searched.length);
       searched.push([first, last]);
       if (searched.length > most) throw new Error('so many pieces');
@@ -28,7 +31,10 @@ test.each([
   };
   const current = () => reader as unknown as GenerationReader;
   const search = { limit: 10, bytes: 1_000, words: ['word'] };
-  expect(await findSessionsByWords(current, 'acct_1', search)).toEqual({ rows: [], more: false });
+  expect(await findSessionsByWords(current, NO_THREAD, 'acct_1', search)).toEqual({
+    rows: [],
+    more: false,
+  });
   // Every bucket once, from the newest on.
   expect([searched[0]![1], searched.at(-1)![0]]).toEqual([TEN_YEARS_MS, 1]);
   searched.slice(1).forEach(([, last], index) => expect(last).toBe(searched[index]![0] - 1));
@@ -41,14 +47,14 @@ test.each(['newest', 'oldest'] as const)(
     const searched: number[] = [];
     const reader = {
       get: () => ({ lowest: 1, highest: 2 * bucketOf(after) }),
-      all: (_sql: string, _words: string, first: number, last: number) => {
+      iterate: (_sql: string, _words: string, first: number, last: number) => {
         searched.push(order === 'newest' ? last : first);
         return [];
       },
     };
     const current = () => reader as unknown as GenerationReader;
     const search = { after, order, limit: 10, bytes: 1_000, words: ['word'] };
-    await findSessionsByWords(current, 'acct_1', search);
+    await findSessionsByWords(current, NO_THREAD, 'acct_1', search);
     expect(searched[0]).toBe(bucketOf(after));
   },
 );
@@ -82,7 +88,7 @@ test('what takes milliseconds before a search is done in steps of its own', asyn
     },
   };
   const current = () => reader as unknown as GenerationReader;
-  await findSessionsByWords(current, 'acct_1', {
+  await findSessionsByWords(current, NO_THREAD, 'acct_1', {
     limit: 10,
     bytes: 1_000,
     words: ['one', 'two'],
