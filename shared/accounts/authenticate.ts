@@ -42,7 +42,7 @@ const isExpired = (expiresAt: string | null, now: number): boolean =>
  * expired. Every key costs one lookup: by the id that it contains, or by its hash for a key that an
  * operator chose, which contains no id.
  */
-async function identifyKey(
+export async function identifyKey(
   readModels: KeyRows,
   apiKey: string,
   now: number,

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { issueBootstrapKey } from '../../../../../services/process/startup/bootstrap.ts';
 import type { CommandContext } from '../../../../../shared/commandHandling/context.ts';
 import { hashApiKey } from '../../../../../shared/accounts/apiKey.ts';
@@ -91,6 +91,39 @@ test('a key that is easy to guess is not issued', async () => {
   const context = lateReplica(async () => true);
   const weak = issueBootstrapKey(context, 'a'.repeat(64), new AbortController().signal);
   await expect(weak).rejects.toMatchObject({ code: 'configuration_invalid' });
+});
+
+describe('a key that the operator sets after the first start', () => {
+  const row = { key_id: 'key_1', hash: hashApiKey(KEY), expires_at: null, revoked_at: null };
+
+  /** What a start warns of if a lookup of the key finds this. */
+  async function warnedOf(findApiKeyByHash: () => Promise<object | undefined>): Promise<string> {
+    const context = lateReplica(async () => true);
+    const warned: unknown[] = [];
+    Object.assign(context.readModels, { hasApiKeys: async () => true, findApiKeyByHash });
+    Object.assign(context, { logger: { warn: (...given: unknown[]) => warned.push(given) } });
+    const { signal } = new AbortController();
+    expect(await issueBootstrapKey(context, KEY, signal)).toBeUndefined();
+    return JSON.stringify(warned);
+  }
+
+  test.each([
+    ['unknown', undefined],
+    ['revoked', { ...row, revoked_at: '2026-01-01T00:00:00.000Z' }],
+  ])('is warned of, without its value, if it is %s', async (_what, found) => {
+    const warned = await warnedOf(async () => found);
+    expect(warned).toContain('BOOTSTRAP_API_KEY is not a valid key of this log');
+    expect(warned).not.toContain(KEY);
+  });
+
+  test('is not warned of if it is a valid key', async () => {
+    expect(await warnedOf(async () => row)).toBe('[]');
+  });
+
+  test('does not prevent the start if it can not be looked up', async () => {
+    const damaged = new TurnlogError('stream_damaged', 'No.');
+    expect(await warnedOf(() => Promise.reject(damaged))).toBe('[]');
+  });
 });
 
 test.each(['invalid_request', 'event_invalid', 'configuration_invalid'] as const)(
