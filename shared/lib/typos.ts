@@ -32,9 +32,13 @@ export interface Misspelt {
 
 /**
  * One mistake is allowed per this many letters of an option. Short names such as HOST and PORT are
- * too generic for typo detection.
+ * too generic for typo detection; only with the prefix are they recognized.
  */
 const LETTERS_PER_OPTION_MISTAKE = 6;
+
+const PREFIX = /^TURNLOG_/;
+/** Kubernetes sets TURNLOG_PORT to such an address where a service has the name `turnlog`. */
+const KUBERNETES_ADDRESS = /^tcp:\/\//;
 
 /**
  * Finds variables that resemble an unset option: with one or two wrong letters, in lower case, or
@@ -46,14 +50,16 @@ export function misspeltIn(
   options: readonly string[],
 ): Misspelt[] {
   const unset = options.filter((option) => !env[option]);
-  return Object.keys(env)
-    .filter((variable) => env[variable] && !options.includes(variable))
-    .flatMap((variable) => {
-      const normalized = variable
-        .toUpperCase()
-        .replaceAll('-', '_')
-        .replace(/^TURNLOG_/, '');
-      const option = unset.find((name) => isTypoOf(normalized, name, LETTERS_PER_OPTION_MISTAKE));
+  return Object.entries(env)
+    .filter(([variable, value]) => value && !options.includes(variable))
+    .flatMap(([variable, value]) => {
+      const normalized = variable.toUpperCase().replaceAll('-', '_');
+      const bare = normalized.replace(PREFIX, '');
+      const isPrefixed = bare !== normalized;
+      if (isPrefixed && KUBERNETES_ADDRESS.test(value!)) return [];
+      const option = unset.find(
+        (name) => (isPrefixed && bare === name) || isTypoOf(bare, name, LETTERS_PER_OPTION_MISTAKE),
+      );
       return option === undefined ? [] : [{ variable, option }];
     });
 }

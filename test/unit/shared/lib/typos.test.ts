@@ -9,6 +9,8 @@ test.each([
   ['DATABSE_URL', 'DATABASE_URL'],
   ['TURNLOG_DATA_DIR', 'DATA_DIR'],
   ['database_url', 'DATABASE_URL'],
+  ['TURNLOG_PORT', 'PORT'],
+  ['TURNLOG_HOST', 'HOST'],
 ])('%s may be meant for %s', (variable, option) => {
   expect(misspeltOptions({ [variable]: 'x' })).toEqual([{ variable, option }]);
 });
@@ -21,7 +23,12 @@ test.each([
   ['is of another program', { KAFKA_HOME: '/opt', HOSTNAME: 'x', DATABASE_URL_READ: 'x' }],
   [
     'is what Kubernetes injects',
-    { TURNLOG_PORT: 'tcp://10.0.0.1:80', TURNLOG_SERVICE_HOST: '10.0.0.1', KAFKA_PORT: 'tcp://x' },
+    {
+      TURNLOG_PORT: 'tcp://10.0.0.1:80',
+      TURNLOG_METRICS_PORT: 'tcp://10.0.0.1:80',
+      TURNLOG_SERVICE_HOST: '10.0.0.1',
+      KAFKA_PORT: 'tcp://x',
+    },
   ],
 ])('nothing is said of a variable that %s', (_what, env) => {
   expect(misspeltOptions(env)).toEqual([]);
