@@ -46,7 +46,9 @@ export type Config = Static<typeof ConfigSchema>;
 /** Options of commands that are clients of a running service. No other command reads them. */
 export const ClientConfigSchema = Type.Object(clientOptions);
 
+/** Rules of keywords in words. That of a pattern is the `x-rule` of its option. */
 const WORDS: ProblemMessages = {
+  type: ({ type }) => (type === 'boolean' ? 'must be true or false' : 'must be a whole number'),
   enum: ({ allowedValues }) =>
     `must be equal to one of the allowed values: ${(allowedValues as string[]).join(', ')}`,
 };

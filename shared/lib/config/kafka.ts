@@ -2,13 +2,17 @@ import { Type } from '../../domain/jsonSchema.ts';
 
 const SASL_MECHANISMS = ['plain', 'scram-sha-256', 'scram-sha-512'] as const;
 
-const TOPIC = '^[\\w.-]{1,230}$';
+const TOPIC = {
+  pattern: '^[\\w.-]{1,230}$',
+  'x-rule': 'must be 1 to 230 letters, digits, dots, underscores or hyphens',
+};
 
 /** Options of the relay to Kafka. */
 export const kafkaOptions = {
   KAFKA_BROKERS: Type.Optional(
     Type.String({
       pattern: '^[^\\s,:]+:\\d+(,[^\\s,:]+:\\d+)*$',
+      'x-rule': 'must be host:port, several separated by commas',
       description: 'Brokers to relay events to, `host:port` separated by commas',
     }),
   ),
@@ -26,27 +30,27 @@ export const kafkaOptions = {
   }),
   KAFKA_AGENTS_TOPIC: Type.String({
     default: 'turnlog.agents.v1',
-    pattern: TOPIC,
+    ...TOPIC,
     description: 'Topic of agent events',
   }),
   KAFKA_SESSIONS_TOPIC: Type.String({
     default: 'turnlog.sessions.v1',
-    pattern: TOPIC,
+    ...TOPIC,
     description: 'Topic of session events',
   }),
   KAFKA_DEAD_LETTER_TOPIC: Type.String({
     default: 'turnlog.dead-letter',
-    pattern: TOPIC,
+    ...TOPIC,
     description: 'Topic for the events of parked keys',
   }),
   KAFKA_CHECKPOINT_TOPIC: Type.String({
     default: 'turnlog.relay.checkpoint',
-    pattern: TOPIC,
+    ...TOPIC,
     description: 'Compacted topic with the relay’s progress, for one log only',
   }),
   KAFKA_TRANSACTIONAL_ID: Type.String({
     default: 'turnlog.relay',
-    pattern: TOPIC,
+    ...TOPIC,
     description: 'Transactional id, shared by the relays of one log only',
   }),
   KAFKA_PARTITIONS: Type.Integer({
@@ -58,12 +62,14 @@ export const kafkaOptions = {
   KAFKA_RETENTION: Type.String({
     default: 'forever',
     pattern: '^(forever|[1-9]\\d{0,5}[hd])$',
+    'x-rule': 'must be forever, or hours or days such as 12h or 90d',
     description:
       'Retention of public topics that the relay creates: `forever`, hours or days (`90d`)',
   }),
   KAFKA_START_AFTER: Type.Optional(
     Type.String({
       pattern: '^[\\w/:.-]{1,100}$',
+      'x-rule': 'must be a position of the log, or beginning',
       description:
         'Position after which a relay without a checkpoint begins, or `beginning`; default the first event, if the topics are empty',
     }),

@@ -12,6 +12,7 @@ export const modelOptions = {
   OPENAI_BASE_URL: Type.Optional(
     Type.String({
       pattern: '^https?://[^\\s@]+$',
+      'x-rule': 'must begin with http:// or https:// and have no user, password or space',
       'x-url': true,
       description: 'Base URL of the provider `openai`, for any OpenAI-compatible server',
     }),

@@ -5,6 +5,7 @@ export const runOptions = {
   COMPONENTS: Type.String({
     default: 'Chat',
     pattern: '^[^,\\s]+(,[^,\\s]+)*$',
+    'x-rule': 'must be names separated by commas, without spaces',
     description: 'Default UI component of agents; of several, separated by commas, the first',
   }),
   RUN_TIMEOUT_MS: Type.Integer({

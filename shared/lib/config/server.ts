@@ -33,6 +33,7 @@ export const serverOptions = {
       minLength: STRONG_KEY.length,
       maxLength: 256,
       pattern: '^[!-~]+$',
+      'x-rule': 'must be visible ASCII characters',
       'x-strong-key': true,
       description: `First API key, of the account \`default\`: ${STRONG_KEY.length} to 256 random visible ASCII characters; by default generated and printed once`,
     }),
@@ -47,6 +48,7 @@ export const serverOptions = {
   AUDIT_READS: Type.String({
     default: 'feed,requests',
     pattern: `^(none|(${FOLDED_READS.join('|')})(,(${FOLDED_READS.join('|')}))*)$`,
+    'x-rule': `must be none, or some of ${FOLDED_READS.join(', ')}, separated by commas without spaces`,
     description:
       'Reads to audit, once per key, session and hour: `feed`, `requests`, `transcripts`, separated by commas; or `none`',
   }),

@@ -8,6 +8,7 @@ const freeSpace = (fallback: string, description: string) =>
   Type.String({
     default: fallback,
     pattern: '^(0|[1-9]\\d{0,14}(,[1-9]\\d?%)?|[1-9]\\d?%)$',
+    'x-rule': 'must be a number of bytes, a share such as 5%, or both as in 536870912,10%',
     description,
   });
 

@@ -9,6 +9,7 @@ export const storeOptions = {
   EVENTSTOREDB_URL: Type.Optional(
     Type.String({
       pattern: '^(esdb|kurrentdb)(\\+discover)?://',
+      'x-rule': 'must begin with esdb://, esdb+discover://, kurrentdb:// or kurrentdb+discover://',
       description: 'Connection string of an EventStoreDB or KurrentDB cluster for the log',
     }),
   ),
@@ -22,6 +23,7 @@ export const storeOptions = {
   DATABASE_URL: Type.Optional(
     Type.String({
       pattern: '^postgres(ql)?://',
+      'x-rule': 'must begin with postgres:// or postgresql://',
       description:
         'Connection string of a PostgreSQL database for the read models of any number of processes; needs EVENTSTOREDB_URL',
     }),

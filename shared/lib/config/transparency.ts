@@ -6,6 +6,8 @@ export const transparencyOptions = {
     default: 'turnlog',
     maxLength: 200,
     pattern: '^[A-Za-z0-9_][A-Za-z0-9_.-]*(/[A-Za-z0-9_][A-Za-z0-9_.-]*)*$',
+    'x-rule':
+      'must be words of letters, digits, ".", "_" and "-", separated by slashes, such as turnlog.example.com/v1/log',
     description:
       'Name of the transparency log, preferably its address (`turnlog.example.com/v1/log`), before the log’s id. Another name begins another tree',
   }),
@@ -22,6 +24,8 @@ export const transparencyOptions = {
   LOG_KEPT_CHECKPOINTS: Type.Optional(
     Type.String({
       pattern: '^[^,\\s][^,]*(,[^,\\s][^,]*)*$',
+      'x-rule':
+        'must be files, folders or addresses, separated by commas without a space after them',
       description:
         'Files, folders or https addresses of [kept checkpoints](operations.md#a-log-that-was-rolled-back), separated by commas',
     }),

@@ -1,6 +1,10 @@
 import { describe, expect, jest, test } from '@jest/globals';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { parseConfig } from '../../../../../shared/lib/config/config.ts';
+import {
+  ClientConfigSchema,
+  ConfigSchema,
+  parseConfig,
+} from '../../../../../shared/lib/config/config.ts';
 import { TurnlogError } from '../../../../../shared/lib/errors/turnlogError.ts';
 
 function problemsOf(env: Record<string, string>): TurnlogError {
@@ -76,7 +80,6 @@ describe('the configuration', () => {
     expect(problemsOf({ KAFKA_PASSWORD: 'secret' }).message).toContain(
       'KAFKA_USERNAME must be set where KAFKA_PASSWORD is',
     );
-    expect(problemsOf({ KAFKA_TLS: 'perhaps' }).message).toContain('KAFKA_TLS must be boolean');
     expect(
       parseConfig({ KAFKA_TLS: 'true', KAFKA_USERNAME: 'relay', KAFKA_PASSWORD: 'secret' }),
     ).toMatchObject({ KAFKA_TLS: true, KAFKA_SASL_MECHANISM: 'scram-sha-512' });
@@ -111,6 +114,25 @@ describe('the configuration', () => {
     );
     expect(message).toContain('PORT must be <= 65535');
     expect(message).not.toMatch(/secret|70000/);
+  });
+
+  test.each([
+    ['KAFKA_TLS', '1', 'must be true or false'],
+    ['PORT', '3000x', 'must be a whole number'],
+    ['KAFKA_BROKERS', 'kafka', 'must be host:port, several separated by commas'],
+    ['KAFKA_AGENTS_TOPIC', 'a b', 'must be 1 to 230 letters, digits, dots, underscores or hyphens'],
+    ['DATABASE_URL', 'mysql://x', 'must begin with postgres:// or postgresql://'],
+  ])('says what is allowed: %s=%s', (name, value, rule) => {
+    const env = { EVENTSTOREDB_URL: 'esdb://127.0.0.1:2113', [name]: value };
+    expect(problemsOf(env).message).toBe(`The configuration has a problem:\n  ${name} ${rule}`);
+  });
+
+  test('has a rule in words for every pattern', () => {
+    const options = { ...ConfigSchema.properties, ...ClientConfigSchema.properties };
+    const wordless = Object.entries(options).filter(
+      ([, option]) => 'pattern' in option && !('x-rule' in option),
+    );
+    expect(wordless).toEqual([]);
   });
 
   test.each([
