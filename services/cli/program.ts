@@ -59,7 +59,8 @@ function createProgram(json: boolean, target: CommandProcess, signal: AbortSigna
   const runners = createRunners(json, target, signal);
   const { withOperator, withTerminal } = runners;
   addEraseCommands(program, addAccountCommands(program, withOperator), withOperator);
-  addTextKeyCommands(program, addKeyCommands(program, withOperator), runners);
+  addKeyCommands(program, withOperator);
+  addTextKeyCommands(program, runners);
   addRetentionCommands(program, withOperator);
   addLogCommands(program, withOperator);
   addProjectionCommands(program, withOperator);

@@ -227,8 +227,6 @@ async function reconcile(
   else if (count.keep > 0) exitWith(EXIT.failed);
 }
 
-const ROTATE = 'wrap all keys of texts anew under the first key of the master key file';
-
 interface NewMasterOptions {
   out: string;
   last?: boolean;
@@ -258,10 +256,9 @@ interface Runners {
   withTerminal: WithTerminal;
 }
 
-/** `text-keys status`, `rotate`, `reconcile`, `new-master` and `begin-anew`; `keys rotate` is an alias. */
+/** `text-keys status`, `rotate`, `reconcile`, `new-master` and `begin-anew`. */
 export function addTextKeyCommands(
   program: Command,
-  apiKeys: Command,
   { withOperator, withTerminal }: Runners,
 ): void {
   const keys = program.command('text-keys').description('work on the keys that protect texts');
@@ -272,12 +269,8 @@ export function addTextKeyCommands(
   keys
     .command('rotate')
     .description(
-      `${ROTATE}, also beside a running server; an interrupted rotation continues next time`,
+      'wrap all keys of texts anew under the first key of the master key file, also beside a running server; an interrupted rotation continues next time',
     )
-    .action(() => withOperator(rotate));
-  apiKeys
-    .command('rotate', { hidden: true })
-    .description(ROTATE)
     .action(() => withOperator(rotate));
   keys
     .command('reconcile')

@@ -14,6 +14,7 @@ import { MIB } from '../../../shared/lib/units.ts';
 import { requireAccount } from './limits.ts';
 import type { Operator } from '../../compose/operator/operator.ts';
 import type { WithOperator } from '../context.ts';
+import { usageError } from '../failure.ts';
 
 const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 
@@ -81,8 +82,8 @@ const presentKey = ({ hash: _hash, revision: _revision, ...shown }: ApiKeyRow) =
 const describeState = ({ revoked_at, expires_at }: Pick<ApiKeyRow, 'revoked_at' | 'expires_at'>) =>
   revoked_at ? `revoked ${revoked_at}` : expires_at ? `expires ${expires_at}` : 'valid';
 
-/** `keys issue`, `list` and `revoke`; returns `keys` for further commands. */
-export function addKeyCommands(program: Command, run: WithOperator): Command {
+/** `keys issue`, `list` and `revoke`. */
+export function addKeyCommands(program: Command, run: WithOperator): void {
   const keys = program.command('keys').description('issue, list and revoke API keys');
   const account = ['--account <account_id>', 'the account; required if there are several'] as const;
 
@@ -154,5 +155,14 @@ export function addKeyCommands(program: Command, run: WithOperator): Command {
       }),
     );
 
-  return keys;
+  // It could mean either: a guess would rewrap every key of texts.
+  keys
+    .command('rotate', { hidden: true })
+    .allowExcessArguments()
+    .allowUnknownOption()
+    .action(() => {
+      throw usageError(
+        'There is no command keys rotate. To wrap the keys of texts again: text-keys rotate. To replace an API key: POST /v1/keys/{keyId}/rotate.',
+      );
+    });
 }

@@ -43,7 +43,6 @@ describe('a store that is not there', () => {
     ['keys', 'list'],
     ['keys', 'issue'],
     ['keys', 'revoke', 'key_1'],
-    ['keys', 'rotate'],
     ['text-keys', 'status'],
     ['text-keys', 'rotate'],
     ['text-keys', 'reconcile'],

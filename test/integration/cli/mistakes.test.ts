@@ -45,6 +45,17 @@ test('a command without the options that it needs says what to set', async () =>
   expect(database.err).toMatch(/^Set DATABASE_URL to .*, for example postgres:\/\/\S+\n$/);
 });
 
+test.each<[string[]]>([[[]], [['key_1']], [['--account', 'acct_1']]])(
+  'keys rotate %j does nothing, and names both rotations',
+  async (args) => {
+    expect(await runCli(data, 'keys', 'rotate', ...args)).toEqual({
+      code: 2,
+      out: '',
+      err: expect.stringMatching(/ text-keys rotate\..* POST \/v1\/keys\/\{keyId\}\/rotate\.\n$/),
+    });
+  },
+);
+
 test('a declaration needs a reason', async () => {
   const { code } = await runCli(data, 'log', 'accept-restored', '--reason', ' ');
   expect(code).toBe(2);
