@@ -48,7 +48,11 @@ const codeOf = (error: unknown): string => {
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError)
     return error.code === 'interrupted' ? EXIT.interrupted : EXIT.usage;
-  return isTurnlogError(error, 'position_invalid') ? EXIT.usage : EXIT.failed;
+  // The code of the original error, unless closing the resources met a defect.
+  if (error instanceof SuppressedError)
+    return exitCodeOf(error.error) === EXIT.defect ? EXIT.defect : exitCodeOf(error.suppressed);
+  if (isTurnlogError(error, 'position_invalid')) return EXIT.usage;
+  return isTurnlogError(error) || error instanceof Rejection ? EXIT.failed : EXIT.defect;
 }
 
 /** The message of the grammar, without its `error: ` prefix. */

@@ -21,7 +21,7 @@ export function reportFailure(error: unknown): void {
  * EX_SOFTWARE of sysexits.h: an internal error, or a stop that took too long. Exit code 1 means that
  * the service could not start.
  */
-const DEFECT_EXIT_CODE = 70;
+export const DEFECT_EXIT_CODE = 70;
 /** Time to flush responses and to close connections, files and threads after the runs have ended. */
 const CLOSING_MS = 15_000;
 

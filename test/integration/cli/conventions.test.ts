@@ -170,7 +170,7 @@ describe('for people', () => {
     for (const args of helps) {
       const { code, out, err } = await runCli(data, ...args);
       expect({ code, err }).toEqual({ code: 0, err: '' });
-      expect(out).toMatch(/\nExit codes:\n +0 .*\n +1 .*\n +2 .*\n +3 .*\n +130 /);
+      expect(out).toMatch(/\nExit codes:\n +0 .*\n +1 .*\n +2 .*\n +3 .*\n +70 .*\n +130 /);
       expect(out).toContain('--json');
     }
     expect((await runCli(data, '--version')).out).toMatch(
