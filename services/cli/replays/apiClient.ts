@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { retry } from '../../../shared/lib/time/backoff.ts';
 import { parseClientConfig, type Environment } from '../../../shared/lib/config/config.ts';
-import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import {
+  isTurnlogError,
+  storeUnavailableError,
+  TurnlogError,
+  type ErrorCode,
+} from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { usageError } from '../failure.ts';
 
@@ -13,14 +18,12 @@ export interface ApiClient {
   openStream(path: string, lastEventId: string | undefined): Promise<Response>;
 }
 
+/** The body of a failed response; empty where a proxy answers. */
 interface Failure {
   error?: string;
-  code?: string;
+  code?: ErrorCode;
   retry?: string;
 }
-
-const requestError = (message: string, retriable: boolean, cause?: unknown): TurnlogError =>
-  new TurnlogError('configuration_invalid', message, { retriable, cause });
 
 /** For requests whose response is lost, or that the service asks to retry. */
 const [MAX_ATTEMPTS, PAUSES] = [5, { firstMs: 200, longestMs: 2_000 }];
@@ -44,10 +47,10 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
   const base = url.replace(/\/+$/, '');
 
   const foreignError = (cause?: unknown): TurnlogError =>
-    requestError(
+    new TurnlogError(
+      'configuration_invalid',
       `The server at ${base} is not the API of Turnlog: set TURNLOG_URL to its address.`,
-      false,
-      cause,
+      { cause },
     );
 
   async function call(
@@ -65,15 +68,16 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
       if (response.ok) return response;
       const failure = (await response.json().catch(() => ({}))) as Failure;
       const { status } = response;
-      const { error = `It answered ${status}.`, code = String(status), retry: advice } = failure;
+      const { error = `It answered ${status}.`, code, retry: advice } = failure;
       // A proxy answers without advice.
-      const isRetriable =
+      const retriable =
         advice === undefined ? status === 429 || status >= 500 : advice === 'same_key';
-      throw requestError(`${error} (${code})`, isRetriable);
+      const ownCode = retriable ? 'store_unavailable' : 'configuration_invalid';
+      throw new TurnlogError(code ?? ownCode, `${error} (${code ?? status})`, { retriable });
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof TurnlogError) throw error;
-      throw requestError(`The service at ${base} does not answer.`, true, error);
+      throw storeUnavailableError(`The service at ${base} does not answer.`, error);
     } finally {
       clearTimeout(timer);
     }
@@ -96,7 +100,7 @@ export function createApiClient(env: Environment, signal: AbortSignal): ApiClien
           signal.throwIfAborted();
           if (error instanceof TurnlogError) throw error;
           if ((error as Error).name === 'SyntaxError') throw foreignError(error);
-          throw requestError(`The answer of the service at ${base} broke off.`, true, error);
+          throw storeUnavailableError(`The answer of the service at ${base} broke off.`, error);
         }
       };
       return retry(send, { pauses: PAUSES, shouldRetry, signal });

@@ -7,6 +7,7 @@ import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { LIMITS } from '../../../shared/limits.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { startCliWith, type CliResult } from '../../support/processes/cliProcess.ts';
+import { freePort } from '../../support/processes/freePort.ts';
 
 let service: TestService;
 let session: string;
@@ -277,4 +278,17 @@ test.each<[string, Record<string, string>, string[], readonly [number, string]]>
   const { code: ended, err } = await cliWith({ ...there(), ...env }, ...args).ended;
   expect(ended).toBe(code);
   expect(err).toContain(said);
+});
+
+test.each<[string, () => Promise<Record<string, string>>, string]>([
+  ['a wrong key', async () => ({ TURNLOG_API_KEY: 'wrong' }), 'unauthorized'],
+  ['a replay that is not there', async () => ({}), 'replay_not_found'],
+  [
+    'no service',
+    async () => ({ TURNLOG_URL: `http://127.0.0.1:${await freePort()}` }),
+    'store_unavailable',
+  ],
+])('with --json, %s ends with a code that scripts can read', async (_what, env, code) => {
+  const { err } = await cliWith({ ...there(), ...(await env()) }, '--json', 'show', 'x').ended;
+  expect(JSON.parse(err)).toMatchObject({ error: { code } });
 });
