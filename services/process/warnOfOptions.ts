@@ -1,6 +1,6 @@
 import { getHeapStatistics } from 'node:v8';
 import type { Config } from '../../shared/lib/config/config.ts';
-import { misspeltOptions } from '../../shared/lib/config/config.ts';
+import { ConfigSchema, misspeltOptions } from '../../shared/lib/config/config.ts';
 import { databaseInTheClear } from '../../shared/lib/config/plaintext.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 
@@ -18,9 +18,27 @@ export function warnOfMisspelledOptions(env: Env, logger: Pick<Logger, 'warn'>):
     );
 }
 
+/** Options that have no effect without another option, or beside it. */
+const WITHOUT_EFFECT = [
+  { options: /^METRICS_HOST$/, when: 'without', other: 'METRICS_PORT' },
+  // KAFKA_EVENT_SOURCE also names the source of the events of the feed and of webhooks.
+  { options: /^KAFKA_(?!EVENT_SOURCE$)/, when: 'without', other: 'KAFKA_BROKERS' },
+  { options: /^KEYS_DIR$/, when: 'with', other: 'DATABASE_URL' },
+] as const;
+
+function warnOfOptionsWithoutEffect(env: Env, logger: Pick<Logger, 'warn'>): void {
+  const given = Object.keys(ConfigSchema.properties).filter((option) => env[option]);
+  for (const { options, when, other } of WITHOUT_EFFECT) {
+    if (given.includes(other) !== (when === 'with')) continue;
+    for (const option of given.filter((name) => options.test(name)))
+      logger.warn({ option }, `${option} is ignored ${when} ${other}`);
+  }
+}
+
 /** Warns of settings that are valid, but that an operator may not have intended. */
 export function warnOfOptions(config: Config, env: Env, logger: Pick<Logger, 'warn'>): void {
   warnOfMisspelledOptions(env, logger);
+  warnOfOptionsWithoutEffect(env, logger);
   const warning = databaseInTheClear(config);
   if (warning !== undefined) logger.warn(warning);
   const heapBytes = getHeapStatistics().heap_size_limit;
