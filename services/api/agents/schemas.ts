@@ -99,7 +99,7 @@ export const CreateAgentBody = Type.Object(
         maxLength: referenceCharacters,
         examples: ['Chat'],
         description:
-          'UI component that shows the agent, such as `turnlog-chat`, the chat of Turnlog for other pages; `Chat` by default',
+          'UI component that shows the agent, such as `turnlog-chat`, the chat of Turnlog for other pages; by default the first of `COMPONENTS`',
       }),
     ),
     compaction: Type.Optional(

@@ -139,7 +139,7 @@ export const Ready = Type.Object(
   {
     status: Type.Enum(['ready', 'degraded'], {
       description:
-        '`degraded` while a stream is parked or damaged, the read models are being rebuilt or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log does not grow or was begun without a record of an earlier one, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be completed, sessions past their retention can’t be erased, messages to webhooks can’t be sent, a replay can’t run, or little disk space is free; ' +
+        '`degraded` while a stream is parked or damaged, rows were changed, turns can’t be searched, the read models are being rebuilt or don’t follow the log, the relay can’t publish or has parked a key, a tool server is away, the transparency log does not grow or was begun without a record of an earlier one, too few witnesses cosign it, a model provider fails, keys of erased texts may be back, erasures can’t be completed, sessions past their retention can’t be erased, messages to webhooks can’t be sent, a replay can’t run, or little disk space is free; ' +
         'all other requests are served',
     }),
     projection: Type.Optional(

@@ -61,7 +61,7 @@ export const turnLocationHeader = ({ accepted, data }: Route): HeaderReferences 
 export const RESPONSE_HEADERS = {
   RequestId: {
     ...textHeader(
-      "Identifies the request in the service's log and events; a valid X-Request-Id of the client is kept",
+      "Identifies the request in the service's log; a valid X-Request-Id of the client is kept, and recorded in events if it is a random UUID",
       ['01a20125-005b-7849-be70-bae55c741683'],
     ),
     required: true,
@@ -79,7 +79,7 @@ export const RESPONSE_HEADERS = {
   ]),
   Authenticate: textHeader('The scheme in which a key may be sent (RFC 9110)', ['Bearer']),
   ETag: textHeader(
-    'Identifies this content; send it as `If-None-Match` to get 304 while it is unchanged',
+    'Identifies this revision or content, for `If-Match` or `If-None-Match` where the operation has that header',
     ['W/"1b2m2y8asgtpgamy7phcfg"'],
   ),
   IdempotencyReplayed: {

@@ -309,7 +309,7 @@ export const replaysFeature = defineFeature({
     replay_not_found: { status: 404, description: 'The account has no such replay' },
     session_of_replay: {
       status: 409,
-      description: 'The session was created by a replay and can’t be changed',
+      description: 'The session was created by a replay, and no other run can continue it',
     },
     replay_limit_reached: {
       status: 409,
