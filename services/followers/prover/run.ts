@@ -1,3 +1,4 @@
+import { withGapCheck } from '../../../shared/eventlog/following/gapCheck.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
@@ -63,7 +64,7 @@ async function acquireAndReport({
 export async function runProver(prover: Prover): Promise<void> {
   const { signal, onReport, untilCompared } = prover;
   await untilCompared(signal);
-  const signedHere = new Map<string, number>();
+  const kept = { signedHere: new Map<string, number>(), followed: withGapCheck(prover.log) };
   const pauses = createBackoff(PAUSES);
   const failures = createFailureReporter(prover);
   const watched: Prover = {
@@ -77,7 +78,7 @@ export async function runProver(prover: Prover): Promise<void> {
   await leadUntilAborted({
     acquireLeadership: () => acquireAndReport(prover),
     async lead(trees, term) {
-      while (!term.aborted) await growTree({ ...watched, signal: term }, trees, signedHere);
+      while (!term.aborted) await growTree({ ...watched, signal: term }, trees, kept);
       return 0;
     },
     onFailure(error) {

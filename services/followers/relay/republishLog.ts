@@ -5,6 +5,7 @@ import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
 import type { Channel } from '../../../shared/publicEvents/schema.ts';
 import type { IdentifiableLog } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
+import { withGapCheck } from '../../../shared/eventlog/following/gapCheck.ts';
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { wasRestored, withRelayErrors } from './logErrors.ts';
 import { toPublicBatch } from '../../../shared/publicEvents/toPublicEvents.ts';
@@ -94,7 +95,8 @@ async function publishUntilEnd(
  * there. Transient failures are retried a few times. Throws `configuration_invalid` when the topic
  * holds other messages, and `publisher_fenced` when another replay uses the same topic.
  */
-export async function republishLog(options: RepublishOptions): Promise<boolean> {
+export async function republishLog(republishing: RepublishOptions): Promise<boolean> {
+  const options = { ...republishing, log: withGapCheck(republishing.log) };
   const state: RepublishState = {
     wasEmpty: await options.publisher.isEmpty(),
     published: 0,

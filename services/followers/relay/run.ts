@@ -1,4 +1,5 @@
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
+import { withGapCheck } from '../../../shared/eventlog/following/gapCheck.ts';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
 import { publicReason } from '../../../shared/lib/errors/errorSummary.ts';
@@ -72,7 +73,8 @@ const activityOf = ({ publisher }: Relay): Promise<string | undefined> =>
  * without making progress steps back for longer than another relay needs to take over, and then stands
  * by if that one makes progress.
  */
-export async function runRelay(relay: Relay): Promise<void> {
+export async function runRelay(options: Relay): Promise<void> {
+  const relay: Relay = { ...options, log: withGapCheck(options.log) };
   const { signal, logger, lag, onState } = relay;
   const retryPolicy = createRetryPolicy(relay);
   const patience = createBackoff({

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { openOneFileTree } from '../../../infra/files/tileReader.ts';
 import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
-import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
+import type { StoredEvent, SubscribeOptions } from '../../../shared/ports/eventStore.ts';
 import type { CosignRequest, Witness } from '../../../shared/transparency/witness.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { cosign, verifyCosignature } from '../../../shared/transparency/tlog/cosignature.ts';
@@ -18,6 +18,9 @@ import { consistencyProof, inclusionProof } from '../../../shared/transparency/t
 import { verifyConsistency, verifyInclusion } from '../../../shared/transparency/tlog/verify.ts';
 import { declareRestored } from '../../support/stores/declareRestored.ts';
 import { fixedLog } from '../../support/fakes/fixedLog.ts';
+import { memoryReads } from '../../support/fakes/memoryReads.ts';
+import { sessionStarted, turnStarted } from '../../support/builders/events.ts';
+import { recordHistory } from '../../support/builders/history.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 import {
   signingKey,
@@ -106,6 +109,25 @@ test('it goes on where it was, and each checkpoint continues the one before', as
   await other.until(({ size }) => size === EVENTS.length);
   const note = (await openOneFileTree(inOne).readCheckpoint())!;
   expect(parseCheckpoint(openNote(note, [noteSigner(ORIGIN, key).key]).text)).toEqual(after);
+});
+
+test('no leaf is added after an event that the store leaves out, until it delivers it', async () => {
+  const { record } = recordHistory();
+  const events = Array.from({ length: 10 }, (_, turn) =>
+    record({ stream: 'session-session_1' }, turn === 0 ? sessionStarted() : turnStarted(turn)),
+  );
+  let delivered = events.toSpliced(5, 1);
+  const lying = {
+    ...fixedLog(events),
+    ...memoryReads(events),
+    subscribe: (options: SubscribeOptions) => fixedLog(delivered, 1).subscribe(options),
+  };
+  const prover = startProver(lying, trees, { signingKeys: () => [key] });
+  provers.push(prover);
+  const { trouble } = await prover.until((report) => report.trouble !== undefined);
+  expect(trouble).toContain('revision 6 of the stream session-session_1 without revision 5');
+  delivered = events;
+  await prover.until(({ size }) => size === events.length);
 });
 
 /** What a growth from 300 to 700 leaves changes, in its order, for a crash in between. */

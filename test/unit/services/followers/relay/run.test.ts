@@ -10,12 +10,20 @@ import type {
   StoredEvent,
 } from '../../../../../shared/ports/eventStore.ts';
 import type { Publisher } from '../../../../../shared/publicEvents/publisher.ts';
-import { agentCreated, at, keyIssued } from '../../../../support/builders/events.ts';
+import {
+  agentCreated,
+  at,
+  keyIssued,
+  sessionStarted,
+  turnCompleted,
+  turnStarted,
+} from '../../../../support/builders/events.ts';
 import { positionOf, recordHistory } from '../../../../support/builders/history.ts';
 import { createMemoryTopics, publisherError } from '../../../../support/fakes/memoryTopics.ts';
 import { turnsDuring } from '../../../../support/fakes/loopTurns.ts';
 import { fixedLog, type FixedLog } from '../../../../support/fakes/fixedLog.ts';
 import { relayTo } from '../../../../support/servers/kafka/relay.ts';
+import { memoryReads } from '../../../../support/fakes/memoryReads.ts';
 import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
 
 skipPauses();
@@ -131,6 +139,31 @@ describe('the relay', () => {
     expect(await relay.health()).toMatchObject({ state: 'retrying' });
     await relay.close();
   });
+});
+
+test('a relay stops before an event that the store leaves out, and health says why', async () => {
+  const history = recordHistory();
+  const stream = 'session-session_1';
+  const events = [
+    history.record({ stream }, sessionStarted()),
+    history.record({ stream }, turnStarted(1)),
+    history.record({ stream }, turnCompleted(1)),
+  ];
+  const { publisher, publishedIds } = memoryPublisher();
+  let left = events.toSpliced(1, 1);
+  const lying: FixedLog = {
+    ...fixedLog(events),
+    ...memoryReads(events),
+    subscribe: (options) => fixedLog(left, 1).subscribe(options),
+  };
+  const relay = relayTo(publisher, lying);
+  await until(async () => (await relay.health()).state === 'retrying');
+  expect((await relay.health()).reason).toContain(`revision 2 of the stream ${stream} without`);
+  expect(publishedIds()).toEqual([events[0]!.id]);
+  left = events;
+  await until(() => publishedIds().length === 3);
+  expect(publishedIds()).toEqual(events.map(({ id }) => id));
+  await relay.close();
 });
 
 describe('a relay that is to begin where the log never was', () => {
@@ -249,6 +282,20 @@ describe('a replay', () => {
     signal: new AbortController().signal,
     onProgress: () => undefined,
   };
+
+  test('fails where the store leaves out an event', async () => {
+    const history = recordHistory();
+    const stream = 'session-session_1';
+    const events = [sessionStarted(), turnStarted(1), turnCompleted(1)].map((event) =>
+      history.record({ stream }, event),
+    );
+    const { publisher, publishedIds } = memoryPublisher();
+    const lying = { ...fixedLog(events.toSpliced(1, 1), 1), ...memoryReads(events) };
+    await expect(republishLog({ ...everything, log: lying, publisher })).rejects.toMatchObject({
+      code: 'store_unavailable',
+    });
+    expect(publishedIds()).toEqual([events[0]!.id]);
+  });
 
   test('that fails goes on from its checkpoint, and publishes once what was committed all the same', async () => {
     const { state, publisher, publishedIds } = memoryPublisher();
