@@ -51,15 +51,34 @@ export function createFollower(databaseUrl: string) {
   /** The queries on the connection, also while many notifications arrive. */
   const queue = createSerialQueue();
 
-  const updateRow = (client: Client): Promise<void> => queue.run(() => readAndShow(client));
-  const refresh = (client: Client): Promise<void> => queue.run(() => others.refresh(client));
+  /**
+   * Returns a function that queues work unless it is queued and has not begun: any role can send
+   * notifications faster than they are handled.
+   */
+  function queuedOnce(work: () => Promise<void>): () => void {
+    let isQueued = false;
+    return () => {
+      if (isQueued) return;
+      isQueued = true;
+      void queue
+        .run(() => {
+          isQueued = false;
+          return work();
+        })
+        .catch(() => undefined);
+    };
+  }
 
-  function receive(channel: string, payload: string, client: Client): void {
-    if (channel === VERSIONS_CHANNEL) return void refresh(client).catch(() => undefined);
-    if (channel !== CHANNEL) return others.receive(channel, payload);
-    if (!isPositionFormat(payload)) return void updateRow(client).catch(() => undefined);
-    notifications += 1;
-    waiters.show(payload as Position);
+  function receiveFrom(client: Client): void {
+    const queueRow = queuedOnce(() => readAndShow(client));
+    const queueVersions = queuedOnce(() => others.refresh(client));
+    client.on('notification', ({ channel, payload = '' }) => {
+      if (channel === VERSIONS_CHANNEL) return queueVersions();
+      if (channel !== CHANNEL) return others.receive(channel, payload);
+      if (!isPositionFormat(payload)) return queueRow();
+      notifications += 1;
+      waiters.show(payload as Position);
+    });
   }
 
   async function readAndShow(client: Client): Promise<void> {
@@ -75,14 +94,14 @@ export function createFollower(databaseUrl: string) {
   const listening = listenUntilAborted(databaseUrl, {
     name: 'turnlog listener',
     async begin({ client }) {
-      client.on('notification', ({ channel, payload = '' }) => receive(channel, payload, client));
+      receiveFrom(client);
       await client.query(`SELECT pg_advisory_lock_shared(${readersLock(VERSION.number)})`);
       await client.query(`LISTEN ${CHANNEL}; LISTEN ${VERSIONS_CHANNEL}`);
-      await updateRow(client);
+      await queue.run(() => readAndShow(client));
       // Processes of other releases must know this reader before it answers queries.
       await queue.run(() => client.query(`NOTIFY ${VERSIONS_CHANNEL}`));
     },
-    beat: refresh,
+    beat: (client) => queue.run(() => others.refresh(client)),
     onEnd: others.forget,
     signal: closing.signal,
   });

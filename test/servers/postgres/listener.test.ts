@@ -12,7 +12,7 @@ import {
 const server = await startPostgresServer();
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Read models that are told, in one packet, a hundred times to look again. */
+/** Read models that are told, in one packet, a hundred times to look again. It prints how often they do. */
 const TOLD_AT_ONCE = `
   import { Client } from 'pg';
   import { migrate } from './infra/postgres/migrate.ts';
@@ -29,25 +29,36 @@ const TOLD_AT_ONCE = `
     await new Promise((resolve) => setTimeout(resolve, 20));
   const tell = (number) =>
     \`SELECT pg_notify('\${VERSIONS_CHANNEL}', '\${number}'), pg_notify('\${channelOf(VERSION)}', '?\${number}');\`;
+  let looks = 0;
+  const { query } = Client.prototype;
+  Client.prototype.query = function (...parameters) {
+    if (/^SELECT (version|position),/.test(parameters[0])) looks += 1;
+    return query.apply(this, parameters);
+  };
   await teller.query(Array.from({ length: 50 }, (_, number) => tell(number)).join(''));
   await new Promise((resolve) => setTimeout(resolve, 500));
+  console.log(looks);
   await readModels.close();
   await teller.end();
 `;
 
 function suite(serverUrl: string): void {
-  test('a connection is asked one thing after the other, whatever it is told meanwhile', async () => {
+  test('a connection is asked one thing after the other, and no more often than needed, whatever it is told meanwhile', async () => {
     const database = await createTestDatabase(serverUrl);
     const child = spawn(process.execPath, ['--input-type=module', '--eval', TOLD_AT_ONCE], {
       cwd: root,
       env: { ...plainEnvironment(), DATABASE: database.url },
-      stdio: ['ignore', 'ignore', 'pipe'],
+      stdio: ['ignore', 'pipe', 'pipe'],
     });
+    let looks = '';
+    child.stdout.setEncoding('utf8').on('data', (text: string) => (looks += text));
     let told = '';
     child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
     const [code] = (await once(child, 'close')) as [number];
     await database.drop();
     expect({ code, told }).toEqual({ code: 0, told: '' });
+    expect(Number(looks)).toBeGreaterThanOrEqual(2);
+    expect(Number(looks)).toBeLessThan(20);
   }, 60_000);
 }
 
