@@ -2,7 +2,11 @@ import type { Publisher } from '../../shared/publicEvents/publisher.ts';
 import { createKafka, withAdmin } from './client.ts';
 import { kafkaCall } from './errors.ts';
 import { createCheckpointRecordReader } from './checkpoints/recordReader.ts';
-import { readCheckpointRecord, checkpointRecordKeys } from './checkpoints/recordValues.ts';
+import {
+  checkpointRecordKeys,
+  createRecordKeyCheck,
+  readCheckpointRecord,
+} from './checkpoints/recordValues.ts';
 import type { KafkaPublisherOptions } from './options.ts';
 import { createOwnTopics } from './ownTopics.ts';
 import { startProducerSession } from './producerSession.ts';
@@ -15,13 +19,18 @@ import { openTransactionalProducer, type TransactionalProducer } from './transac
  * infra/kafka/README.md lists the tested versions.
  */
 export function openKafkaPublisher(options: KafkaPublisherOptions): Publisher {
-  const { brokers, security, transactionalId, checkpointTopic, logger } = options;
+  const { brokers, security, transactionalId, checkpointTopic, deadLetterTopic, logger } = options;
   const kafka = createKafka({ brokers, security, clientId: transactionalId, logger });
   const keys = checkpointRecordKeys(transactionalId);
+  const writtenTopics = [
+    ...Object.values(options.topics),
+    ...(deadLetterTopic === undefined ? [] : [deadLetterTopic]),
+  ];
   const openProducers = new Set<TransactionalProducer>();
   const notes = createCheckpointRecordReader(kafka, {
     topic: checkpointTopic,
-    keys: transactionalId,
+    group: transactionalId,
+    isOwnKey: createRecordKeyCheck(transactionalId, writtenTopics),
   });
   const ownTopics = createOwnTopics(kafka, options, notes);
   const readRecords = () => kafkaCall(notes.readAll, { topic: checkpointTopic, transactionalId });

@@ -1,5 +1,7 @@
 import type { EachBatchPayload, Kafka } from 'kafkajs';
+import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
+import { MIB } from '../../../shared/lib/units.ts';
 import { withAdmin } from '../client.ts';
 import { createConsumerReader, type ConsumerReader } from '../reader.ts';
 import { endOffsetOf } from '../topics.ts';
@@ -16,6 +18,13 @@ const FETCH_WAIT_MS = 1_000;
  * early, and the last one may still be in processing.
  */
 const MAX_EMPTY_FETCHES = 3;
+/**
+ * The most records held, and their size in characters: those of 1,000 parked keys (deadLetters.ts) and of
+ * topics with thousands of partitions fit. More come from another writer, or from a broker that makes
+ * them up.
+ */
+const MAX_RECORDS = 1_100;
+const MAX_CHARS = 4 * MIB;
 
 /** The last committed record of a key, and its offset. */
 interface CheckpointRecord {
@@ -28,6 +37,8 @@ export type CheckpointRecords = ReadonlyMap<string, CheckpointRecord>;
 
 interface Reading extends ConsumerReader {
   notes: Map<string, CheckpointRecord>;
+  /** The size of the notes in characters. */
+  chars: number;
   /** The next offset to read. */
   next: bigint;
   /** The number of responses since the last record. */
@@ -60,9 +71,27 @@ interface CommittedRecord {
 
 interface CheckpointTopic {
   topic: string;
-  /** The prefix of our keys. Other keys are ignored. */
-  keys: string;
+  /** The prefix of the reader's consumer group. */
+  group: string;
+  /** Records with other keys are ignored. */
+  isOwnKey: (key: string) => boolean;
 }
+
+/** Holds the record of a key in place of the previous one, or deletes it. */
+function note(reading: Reading, key: string, record: CheckpointRecord | undefined): void {
+  const sizeOf = (value: string | undefined): number =>
+    value === undefined ? 0 : key.length + value.length;
+  reading.chars += sizeOf(record?.value) - sizeOf(reading.notes.get(key)?.value);
+  if (record) reading.notes.set(key, record);
+  else reading.notes.delete(key);
+}
+
+/** The error of a topic that holds more than any relay writes. */
+const overfullError = (topic: string): TurnlogError =>
+  new TurnlogError(
+    'configuration_invalid',
+    `The checkpoint topic ${topic} holds more than ${MAX_RECORDS} records or ${MAX_CHARS / MIB} MiB under the keys of this relay, which no relay writes. A checkpoint topic is for one relay alone: let no other program write to it, and set KAFKA_CHECKPOINT_TOPIC to a new name and KAFKA_START_AFTER to the position after the last event that was published (\`ce_position\`).`,
+  );
 
 /**
  * Creates a reader that starts with the first call, and again after a failure. It stays connected,
@@ -70,7 +99,7 @@ interface CheckpointTopic {
  */
 export function createCheckpointRecordReader(
   kafka: Kafka,
-  { topic, keys }: CheckpointTopic,
+  { topic, group, isOwnKey }: CheckpointTopic,
 ): CheckpointRecordReader {
   let current: Promise<Reading> | undefined;
   const waiters = new Set<() => void>();
@@ -81,9 +110,10 @@ export function createCheckpointRecordReader(
   async function addRecords(reading: Reading, { batch }: EachBatchPayload): Promise<void> {
     for (const { key, value, offset } of batch.messages) {
       const name = key?.toString() ?? '';
-      if (!name.startsWith(keys)) continue;
-      if (value === null) reading.notes.delete(name);
-      else reading.notes.set(name, { value: value.toString(), offset });
+      if (reading.crashed || !isOwnKey(name)) continue;
+      note(reading, name, value === null ? undefined : { value: value.toString(), offset });
+      if (reading.notes.size > MAX_RECORDS || reading.chars > MAX_CHARS)
+        reading.crashed = overfullError(topic);
       for (const awaited of awaitedRecords)
         awaited.isRead ||= awaited.key === name && awaited.value === value?.toString();
     }
@@ -92,12 +122,13 @@ export function createCheckpointRecordReader(
   const end = (reading: Reading): Promise<void> => reading.end();
 
   async function start(): Promise<Reading> {
-    const reader = createConsumerReader(kafka, keys, FETCH_WAIT_MS);
+    const reader = createConsumerReader(kafka, group, FETCH_WAIT_MS);
     const { consumer } = reader;
     const reading: Reading = {
       ...reader,
       fetching: false,
       notes: new Map(),
+      chars: 0,
       next: 0n,
       empty: 0,
       crashed: undefined,
@@ -139,8 +170,10 @@ export function createCheckpointRecordReader(
 
   async function waitUntilRead(reading: Reading, done: () => boolean): Promise<void> {
     const limit = performance.now() + READ_LIMIT_MS;
-    while (!done()) {
+    for (;;) {
+      // First: the records may be incomplete.
       if (reading.crashed) throw reading.crashed;
+      if (done()) return;
       const { promise, resolve } = Promise.withResolvers<void>();
       waiters.add(resolve);
       const remainingMs = Math.max(0, limit - performance.now());

@@ -18,6 +18,16 @@ export const checkpointRecordKeys = (transactionalId: string) => ({
   parked: `${transactionalId}.parked.`,
 });
 
+/** Returns a function that recognizes the keys of the records of a relay to these topics. */
+export function createRecordKeyCheck(
+  transactionalId: string,
+  topics: readonly string[],
+): (key: string) => boolean {
+  const { checkpoint, takenOver, alive, topic, parked } = checkpointRecordKeys(transactionalId);
+  const keys = new Set([checkpoint, takenOver, alive, ...topics.map(topic)]);
+  return (key) => keys.has(key) || key.startsWith(parked);
+}
+
 type RecordValueReader<Value> = (notes: CheckpointRecords, key: string) => Value | undefined;
 
 /**

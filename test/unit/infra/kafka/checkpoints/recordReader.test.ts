@@ -4,13 +4,15 @@ import {
   createCheckpointRecordReader,
   type CheckpointRecordReader,
 } from '../../../../../infra/kafka/checkpoints/recordReader.ts';
+import { createRecordKeyCheck } from '../../../../../infra/kafka/checkpoints/recordValues.ts';
 
 const KEY = 'relay.taken-over';
 
 /** A topic whose reader gets each appended list of records in one fetch. */
 function createTopic() {
   const listeners = new Map<string, (event: { payload: object }) => void>();
-  let append: (values: readonly string[]) => Promise<void> = async () => undefined;
+  let append: (records: readonly [key: string, value: string][]) => Promise<void> = async () =>
+    undefined;
   let end = 0;
   const consumer = {
     events: { CRASH: 'crash', REQUEST: 'request', END_BATCH_PROCESS: 'end' },
@@ -20,9 +22,9 @@ function createTopic() {
     disconnect: async () => undefined,
     subscribe: async () => undefined,
     async run({ eachBatch }: { eachBatch: (payload: object) => Promise<void> }) {
-      append = async (values) => {
-        const messages = values.map((value, index) => ({
-          key: Buffer.from(KEY),
+      append = async (records) => {
+        const messages = records.map(([key, value], index) => ({
+          key: Buffer.from(key),
           value: Buffer.from(value),
           offset: String(end + index),
         }));
@@ -40,11 +42,16 @@ function createTopic() {
     fetchTopicOffsets: async () => [{ partition: 0, high: String(end) }],
   };
   const kafka = { admin: () => admin, consumer: () => consumer } as unknown as Kafka;
-  reader = createCheckpointRecordReader(kafka, { topic: 'checkpoints', keys: 'relay' });
+  reader = createCheckpointRecordReader(kafka, {
+    topic: 'checkpoints',
+    group: 'relay',
+    isOwnKey: createRecordKeyCheck('relay', ['agents']),
+  });
   return {
     reader,
     /** Once the reader has started. */
-    append: (...values: string[]) => append(values),
+    append: (...values: string[]) => append(values.map((value) => [KEY, value])),
+    appendRecords: (records: readonly [key: string, value: string][]) => append(records),
   };
 }
 
@@ -108,4 +115,47 @@ test('records that were read do not change when later ones come', async () => {
   expect((await reading).get(KEY)?.value).toBe('a');
   expect(records.get(KEY)?.value).toBe('a');
   expect((await topic.reader.readAll()).get(KEY)?.value).toBe('b');
+});
+
+/** A topic whose reader has read one record. */
+async function createReadTopic() {
+  const topic = createTopic();
+  const reading = topic.reader.commitAndRead({ key: KEY, value: 'a' }, async () => undefined);
+  await nextTurn();
+  await topic.append('a');
+  await reading;
+  return topic;
+}
+
+test('only records of the kinds that a relay writes are held', async () => {
+  const topic = await createReadTopic();
+  const own = ['relay', 'relay.alive', 'relay.topic.agents', 'relay.parked.agents/agent_1'];
+  const other = ['relay2', 'relay.other', 'relay.topic.others', 'relay.parked', 'other'];
+  await topic.appendRecords([...own, ...other].map((key) => [key, '']));
+  expect([...(await topic.reader.readAll()).keys()]).toEqual([KEY, ...own]);
+});
+
+const parked = (count: number, value = ''): [string, string][] =>
+  Array.from({ length: count }, (_, index) => [`relay.parked.agents/agent_${index}`, value]);
+
+test.each([
+  ['records', parked(1_200)],
+  ['characters', parked(5, 'x'.repeat(2 ** 20))],
+])('a topic with more %s than a relay writes is refused', async (_, records) => {
+  const topic = await createReadTopic();
+  const reading = topic.reader.commitAndRead({ key: KEY, value: 'b' }, async () => {
+    await topic.appendRecords(records);
+    await topic.append('b');
+  });
+  await expect(reading).rejects.toMatchObject({
+    code: 'configuration_invalid',
+    message: expect.stringContaining('more than 1100 records or 4 MiB') as unknown,
+  });
+});
+
+test('records that replace others may come without end', async () => {
+  const topic = await createReadTopic();
+  for (let round = 0; round < 10; round += 1)
+    await topic.appendRecords(parked(3, 'x'.repeat(2 ** 20)));
+  expect((await topic.reader.readAll()).size).toBe(4);
 });
