@@ -5,6 +5,7 @@ import { eventLogFile } from '../../infra/sqlite/eventStore/database.ts';
 import { openSqliteEventStore } from '../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteEventLog } from '../../infra/sqlite/eventStore/log.ts';
 import { requirePositionForm as requireSqlitePosition } from '../../infra/sqlite/eventStore/reader.ts';
+import { withCheckedPages } from '../../shared/eventlog/reading/checkedPages.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { EventLog, EventStore, Position } from '../../shared/ports/eventStore.ts';
@@ -25,14 +26,15 @@ async function openCluster(
 }
 
 /** Opens the event store at a location. */
-export const openEventStore = (
+export const openEventStore = async (
   log: LogLocation,
   logger: Pick<ProjectorLogger, 'warn'>,
-): Promise<EventStore> => ('folder' in log ? openSqliteEventStore(log) : openCluster(log, logger));
+): Promise<EventStore> =>
+  withCheckedPages(await ('folder' in log ? openSqliteEventStore(log) : openCluster(log, logger)));
 
 /** Opens the log at a location, for a thread that only reads. */
 export const openEventLog = async (log: LogLocation, logger: ProjectorLogger): Promise<EventLog> =>
-  'folder' in log ? openSqliteEventLog(log) : openCluster(log, logger);
+  withCheckedPages('folder' in log ? openSqliteEventLog(log) : await openCluster(log, logger));
 
 /** Opens the event store at a location, and creates its data folder if it is missing. */
 export async function openOrCreateEventStore(

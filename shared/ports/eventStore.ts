@@ -125,7 +125,8 @@ export interface EventStore {
 
   /**
    * Reads events of one stream; empty when there are none in the range. Errors: `stream_damaged`
-   * when the store detects deleted or hidden events, `store_unavailable`.
+   * when the store detects deleted or hidden events, `store_unavailable`. The answer is checked
+   * where the store is opened (shared/eventlog/reading/checkedPages.ts).
    */
   readStream(stream: string, options: ReadOptions): Promise<StoredEvent[]>;
 

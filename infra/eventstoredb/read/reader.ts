@@ -1,5 +1,6 @@
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { storeDamageError } from '../../../shared/eventlog/reading/streamDamage.ts';
+import type { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { MIB } from '../../../shared/lib/units.ts';
 import { withDeadline } from '../../../shared/lib/time/withDeadline.ts';
 import type {
@@ -46,13 +47,8 @@ const FIRST_EVENT_PAGE = 100;
 /** Less than an answer may take (readAll.ts). */
 const FIRST_EVENT_BYTES = 32 * MIB;
 
-const streamDamaged = (stream: string, reason: string): TurnlogError =>
-  new TurnlogError('stream_damaged', `The stream ${stream} is damaged: ${reason}.`, {
-    details: { stream: { message: 'no revision is found', path: stream } },
-  });
-
 export const streamHiddenError = (stream: string): TurnlogError =>
-  streamDamaged(stream, 'all of its events were deleted or are hidden in the event store');
+  storeDamageError(stream, 'all of its events were deleted or are hidden in the event store');
 
 /** Whether `$tb` in a stream's metadata truncates the stream. */
 function isTruncated(metadata: ServerEvent): boolean {
@@ -104,7 +100,7 @@ export function createEventStoreReader({
         );
       } catch (error) {
         if (!isStreamTombstoned(error)) throw error;
-        throw streamDamaged(stream, 'it was tombstoned in the event store');
+        throw storeDamageError(stream, 'it was tombstoned in the event store');
       }
     });
 

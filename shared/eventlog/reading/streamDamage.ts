@@ -22,6 +22,12 @@ export interface StreamDamage extends StreamFlaw {
 
 const damagedPrefix = (stream: string): string => `The stream ${stream} is damaged: `;
 
+/** `stream_damaged` as a store reports it: the revisions that are left are not known yet. */
+export const storeDamageError = (stream: string, reason: string): TurnlogError =>
+  new TurnlogError('stream_damaged', `${damagedPrefix(stream)}${reason}.`, {
+    details: { stream: { message: 'no revision is found', path: stream } },
+  });
+
 /** The reason in a store's own `stream_damaged` message, without its standard beginning. */
 export const damageReason = (stream: string, { message }: TurnlogError): string =>
   message.replace(damagedPrefix(stream), '').replace(/\.$/, '');

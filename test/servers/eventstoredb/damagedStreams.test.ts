@@ -114,3 +114,17 @@ test('a run on a session with a hidden event at its end fails within seconds', a
   expectFailure(await run(service, agent, 'x', session), 'stream_damaged');
   expect(performance.now() - began).toBeLessThan(20_000);
 });
+
+test('a session is damaged while the server answers with the events of another session', async () => {
+  const made = await converse(service, 3);
+  const other = await converse(service, 3);
+  const { readStream } = node.log;
+  node.log.readStream = (stream, range) =>
+    readStream(stream === made.stream ? other.stream : stream, range);
+  try {
+    await service.restart();
+    await expectDamaged(service, made, { first_revision: null, last_revision: null });
+  } finally {
+    node.log.readStream = readStream;
+  }
+});
