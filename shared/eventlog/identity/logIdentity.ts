@@ -4,15 +4,25 @@
  * replaces.
  */
 import { logChangedError, TurnlogError } from '../../lib/errors/turnlogError.ts';
-import type { Checkpoint, EventLog, Position, StoredEvent } from '../../ports/eventStore.ts';
+import { MIB } from '../../lib/units.ts';
+import {
+  totalBytesOf,
+  type Checkpoint,
+  type EventLog,
+  type Position,
+  type StoredEvent,
+} from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
 import { toDomainEvent } from '../domainEvent.ts';
+import { storeDamageError } from '../reading/streamDamage.ts';
 import { logStream } from '../streams.ts';
 
 /** The part of a log that identifies it. */
 export type IdentifiableLog = Pick<EventLog, 'firstEvent' | 'readStream' | 'eventAt' | 'head'>;
 
-const PAGE_EVENTS = 1_000;
+const PAGE = { direction: 'forwards', limit: 1_000, maxBytes: 2 * MIB } as const;
+/** More than a log's own stream ever has: it grows when an operator declares something. */
+const MOST = { events: 10_000, bytes: 16 * MIB };
 
 interface Declaration {
   id: string;
@@ -41,20 +51,28 @@ function parseDeclaration(stored: StoredEvent, root: string): Declaration | unde
 
 /**
  * Reads the identity of a log and the events of its stream; undefined while it is empty. Throws
- * `store_unavailable`.
+ * `store_unavailable`, `stream_damaged` for a stream of more than 10,000 events or 16 MiB.
  */
 export async function readLogEvents(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
 ): Promise<{ identity: LogIdentity; events: readonly StoredEvent[] } | undefined> {
   const first = await log.firstEvent();
   if (!first) return undefined;
+  const stream = logStream(first.id);
   const events: StoredEvent[] = [];
+  let bytes = 0;
   for (let isEnd = false; !isEnd;) {
     const from = (events.at(-1)?.revision ?? -1) + 1;
-    const page = { direction: 'forwards', from, limit: PAGE_EVENTS } as const;
-    const pageEvents = await log.readStream(logStream(first.id), page);
-    for (const event of pageEvents) events.push(event);
-    isEnd = pageEvents.length < PAGE_EVENTS;
+    const page = await log.readStream(stream, { ...PAGE, from });
+    events.push(...page);
+    const pageBytes = totalBytesOf(page);
+    bytes += pageBytes;
+    if (events.length > MOST.events || bytes > MOST.bytes)
+      throw storeDamageError(
+        stream,
+        `it has more than ${MOST.events} events or ${MOST.bytes} bytes`,
+      );
+    isEnd = page.length < PAGE.limit && pageBytes < PAGE.maxBytes;
   }
   const declarations = events.flatMap((stored) => parseDeclaration(stored, first.id) ?? []);
   return { identity: { root: first.id, declarations }, events };
