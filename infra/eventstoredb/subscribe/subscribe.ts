@@ -40,7 +40,10 @@ interface BatchOptions {
   verifier: LogVerifier;
 }
 
-/** Yields the batches of one subscription call until an error ends the call. */
+/**
+ * Yields the batches of one subscription call until an error ends the call. Throws for an event that
+ * does not follow the last one: a relay would publish it twice, and a prover sign another leaf.
+ */
 export async function* readBatches(
   stream: SubscriptionStream,
   { batchSize, position, recentEventIds, verifier }: BatchOptions,
@@ -49,6 +52,8 @@ export async function* readBatches(
   /** False after a backlog, until the log confirms its end: servers do not report it. */
   let isUpToDate = true;
   let reportedCaughtUp = true;
+  /** The position of the last event, or of the one to resume after. Checkpoints may lie beyond it. */
+  let lastEventAt = position;
   // The subscription is caught up only after it has delivered every event that this process
   // appended.
   const isCaughtUp = (): boolean =>
@@ -86,6 +91,11 @@ export async function* readBatches(
         events.push(message.event);
         bytes += message.bytes;
         ({ position } = message.event);
+        if (position <= (lastEventAt ?? ''))
+          throw new Error(
+            `the event store sent the event at ${position} after the one at ${lastEventAt}`,
+          );
+        lastEventAt = position;
       } else if (message?.kind === 'checkpoint') {
         // A checkpoint may lie before the last event.
         if (

@@ -86,11 +86,15 @@ function fakeServer() {
 
 type Batch = Omit<EventBatch, 'checkpoint'>;
 
-const subscribe = ({ stream, verifier }: ReturnType<typeof fakeServer>, batchSize: number) => {
+const subscribe = (
+  { stream, verifier }: ReturnType<typeof fakeServer>,
+  batchSize: number,
+  position?: Position,
+) => {
   const recentEventIds = createRecentEventIds();
   const iterator = readBatches(stream, {
     batchSize,
-    position: undefined,
+    position,
     recentEventIds,
     verifier,
   });
@@ -188,4 +192,34 @@ test('a subscription that catches up delivers full batches', async () => {
     [500, false],
     [100, true],
   ]);
+});
+
+describe('a subscription fails at an event that does not follow the last one', () => {
+  test.each([
+    { what: 'twice', commits: [1, 2, 2, 3], good: ['1', '2'], sent: 2, last: 2 },
+    { what: 'of before', commits: [1, 2, 3, 1], good: ['1', '2', '3'], sent: 1, last: 3 },
+    { what: 'to resume after', resumed: 7, commits: [7, 8], good: [], sent: 7, last: 7 },
+  ])('an event $what', async ({ commits, resumed, good, sent, last }) => {
+    const server = fakeServer();
+    const { next } = subscribe(server, 1, resumed === undefined ? undefined : at(resumed));
+    server.send(
+      commits.map((commit) => event(commit)),
+      9,
+    );
+    const delivered: Batch[] = [];
+    const error = await (async () => {
+      for (;;) delivered.push(await next());
+    })().catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      message: `the event store sent the event at ${at(sent)} after the one at ${at(last)}`,
+    });
+    expect(delivered.map(({ events: [delivery] }) => delivery?.id)).toEqual(good);
+  });
+
+  test('but not at an event before a checkpoint', async () => {
+    const server = fakeServer();
+    const { next } = subscribe(server, 10);
+    server.send([event(1), { kind: 'checkpoint', position: at(5) }, event(3), CAUGHT_UP], 5);
+    expect(await next()).toMatchObject({ events: [{ id: '1' }, { id: '3' }] });
+  });
 });
