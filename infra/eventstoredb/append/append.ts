@@ -13,9 +13,7 @@ import { toEventPosition } from '../read/positions.ts';
 import { streamHiddenError } from '../read/reader.ts';
 import type { AppendRequest } from './appendMessages.ts';
 import { createAppendSender, type SendAppend } from './batchAppend.ts';
-import type { RecentEventIds } from './recentEventIds.ts';
-
-const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+import { isUuid, type RecentEventIds } from './recentEventIds.ts';
 
 /** The server's default limit of an append (`MaxAppendSize`). */
 const SERVER_LIMIT_BYTES = 1024 * 1024;
@@ -35,7 +33,7 @@ const invalidEvent = (message: string): TurnlogError => new TurnlogError('event_
 function requireValidAppend(expected: ExpectedRevision, events: readonly EncodedEvent[]): void {
   const bytes = requireAppendable(events);
   for (const { id, type } of events) {
-    if (!UUID.test(id)) throw invalidEvent('The id of an event must be a UUID.');
+    if (!isUuid(id)) throw invalidEvent('The id of an event must be a UUID.');
     if (type === '' || type.startsWith('$'))
       throw invalidEvent(
         'The type of an event must not be empty, nor begin with "$", which EventStoreDB reserves.',

@@ -4,8 +4,15 @@ import type { EncodedEvent, Position, StoredEvent } from '../../../shared/ports/
 
 /** How many events are remembered. They take a few megabytes. */
 const MAX_EVENTS = 20_000;
+/** Longer than any of Turnlog's streams. */
+const MAX_STREAM_CHARS = 200;
+const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Whether a server accepts it as the id of an event. */
+export const isUuid = (id: string): boolean => UUID.test(id);
 
 export interface RecentEventIds {
+  /** Skips events with ids and streams that are none of Turnlog's, and could be of any length. */
   remember(events: readonly Pick<StoredEvent, 'id' | 'stream' | 'revision'>[]): void;
   /** Records the position of an acknowledged append. */
   recordAppended(position: Position): void;
@@ -28,7 +35,8 @@ export function createRecentEventIds(): RecentEventIds {
   return {
     remember(events) {
       for (const { id, stream, revision } of events)
-        locations.set(id, locationOf(stream, revision));
+        if (isUuid(id) && stream.length <= MAX_STREAM_CHARS)
+          locations.set(id, locationOf(stream, revision));
     },
     recordAppended(position) {
       if (lastAppended === undefined || position > lastAppended) lastAppended = position;

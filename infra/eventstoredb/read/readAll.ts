@@ -107,6 +107,10 @@ export const toStoredEvent = (event: ServerEvent): StoredEvent => ({
   metadata: event.metadata,
 });
 
+/** What an event holds in memory, in bytes: a server chooses the length of each of its texts. */
+export const sizeInMemory = ({ id, stream, type, bytes }: ServerEvent): number =>
+  bytes + id.length + stream.length + type.length;
+
 /** Whether Turnlog may have written the event: JSON, and neither a system event nor a link. */
 export const isTurnlogEvent = ({ type, isJson }: ServerEvent): boolean =>
   isJson && !type.startsWith('$');
@@ -164,7 +168,7 @@ export async function readAll(
     else if (event && bytes < maxBytes) {
       result.events.push(event);
       bytes += event.bytes;
-      heldBytes += event.bytes + event.type.length + event.stream.length + event.id.length;
+      heldBytes += sizeInMemory(event);
       if (bytes >= maxBytes) stop();
       else if (heldBytes > MAX_ANSWER_BYTES)
         stop(new Error('The event store sent an answer of more than 40 MiB.'));

@@ -3,7 +3,12 @@ import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts'
 import type { NodeConnection } from '../connection/connectionManager.ts';
 import type { ReadCall } from '../connection/hostClient.ts';
 import { formatPosition, isValidLogPosition } from '../read/positions.ts';
-import { buildSubscribeRequest, isTurnlogEvent, toStoredEvent } from '../read/readAll.ts';
+import {
+  buildSubscribeRequest,
+  isTurnlogEvent,
+  sizeInMemory,
+  toStoredEvent,
+} from '../read/readAll.ts';
 import type { ReadResponse } from '../read/readResponse.ts';
 
 /** A message of the server to a subscription. */
@@ -54,7 +59,7 @@ function parseMessage({
 }: ReadResponse): SubscriptionMessage | undefined {
   if (event) {
     if (!isTurnlogEvent(event)) return undefined;
-    return { kind: 'event', event: toStoredEvent(event), bytes: event.bytes };
+    return { kind: 'event', event: toStoredEvent(event), bytes: sizeInMemory(event) };
   }
   if (checkpoint) {
     const position = isValidLogPosition(checkpoint) ? formatPosition(checkpoint) : undefined;

@@ -79,6 +79,15 @@ test('reads ahead up to a limit of bytes', () => {
   expect(calls).toEqual(['pause', 'resume']);
 });
 
+test.each(['id', 'type', 'stream'] as const)(
+  'counts a long %s of an event in the bytes that are read ahead',
+  (name) => {
+    const { event } = eventOf(1);
+    send({ event: { ...event!, [name]: 'x'.repeat(2_097_152) } });
+    expect(calls).toEqual(['pause']);
+  },
+);
+
 test('wakes its consumer once enough events have arrived, or another message than an event', async () => {
   const batch = stream.waitForMessages(LONG_MS, 3);
   let isAwake = false;
