@@ -32,7 +32,7 @@ export async function openEventStoreDb({
   const recentEventIds = createRecentEventIds();
   const dependencies = { deadlineMs, connections, callWithRetry, recentEventIds };
   const reader = createEventStoreReader(dependencies);
-  const append = createAppend({ ...dependencies, readStream: reader.readStream });
+  const append = createAppend({ ...dependencies, ...reader });
   const pendingAppends = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 

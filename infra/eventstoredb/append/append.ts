@@ -6,10 +6,11 @@ import type {
   EncodedEvent,
   EventStore,
   ExpectedRevision,
+  Position,
 } from '../../../shared/ports/eventStore.ts';
 import type { CallWithRetry } from '../connection/callRetry.ts';
 import type { ConnectionManager, NodeConnection } from '../connection/connectionManager.ts';
-import { toEventPosition } from '../read/positions.ts';
+import { commitOf, isValidLogPosition, toEventPosition } from '../read/positions.ts';
 import { streamHiddenError } from '../read/reader.ts';
 import type { AppendRequest } from './appendMessages.ts';
 import { createAppendSender, type SendAppend } from './batchAppend.ts';
@@ -50,6 +51,32 @@ function requireValidAppend(expected: ExpectedRevision, events: readonly Encoded
     throw invalidEvent(`No event can follow revision ${revision}.`);
 }
 
+/**
+ * How far beyond the confirmed end of the log a position is believed, in bytes. The end is read
+ * again once the log has grown by this much. A follower that answers the read lags by less.
+ */
+const BELIEVED_GROWTH = 16n * 1024n * 1024n;
+
+/**
+ * Creates a check of the positions in answers to appends. Followers and queries wait for these
+ * positions, so one beyond the log would stop both until a restart. Throws `store_unavailable` for
+ * such a position, which becomes the trouble of the store.
+ */
+export function createPositionCheck(
+  { reportFalsePosition }: Pick<ConnectionManager, 'reportFalsePosition'>,
+  head: EventStore['head'],
+): (position: Position) => Promise<void> {
+  let confirmedEnd = 0n;
+
+  return async (position) => {
+    const commit = commitOf(position);
+    const isFar = (): boolean => commit > confirmedEnd + BELIEVED_GROWTH;
+    const isValid = isValidLogPosition({ commit, prepare: commit });
+    if (isValid && isFar()) confirmedEnd = commitOf(await head());
+    if (!isValid || isFar()) throw reportFalsePosition(position);
+  };
+}
+
 /** After a conflict, how many revisions before and after the append are searched for its ids. */
 const CONFLICT_SEARCH_RADIUS = 16;
 
@@ -60,6 +87,7 @@ interface Dependencies {
   callWithRetry: CallWithRetry;
   recentEventIds: RecentEventIds;
   readStream: EventStore['readStream'];
+  head: EventStore['head'];
 }
 
 const eventIdReused = (): TurnlogError =>
@@ -72,7 +100,9 @@ export function createAppend({
   callWithRetry,
   recentEventIds,
   readStream,
+  head,
 }: Dependencies): EventStore['append'] {
+  const requireWithinLog = createPositionCheck(connections, head);
   const senders = new WeakMap<NodeConnection, SendAppend>();
 
   function senderFor(connection: NodeConnection): SendAppend {
@@ -133,7 +163,11 @@ export function createAppend({
       { kind: 'append', description: `append to ${stream} ($w)` },
       ({ connection, signal }) => senderFor(connection)(request, signal),
     );
-    if (answer.kind === 'conflict') return resolveAppendConflict(request, firstRevision);
+    if (answer.kind === 'conflict') {
+      const written = await resolveAppendConflict(request, firstRevision);
+      await requireWithinLog(written.position);
+      return written;
+    }
     if (answer.kind === 'rejected')
       throw new TurnlogError('event_invalid', `EventStoreDB rejects the events: ${answer.reason}.`);
     const { revision, commit } = answer;
@@ -150,6 +184,7 @@ export function createAppend({
       commit === undefined
         ? await readAppendResult(stream, revision)
         : { revision, position: toEventPosition(commit) };
+    await requireWithinLog(result.position);
     recentEventIds.recordAppended(result.position);
     return result;
   };

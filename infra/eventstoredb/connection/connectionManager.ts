@@ -1,6 +1,10 @@
 import { addAbortListener } from 'node:events';
-import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
+import {
+  storeUnavailableError,
+  type TurnlogError,
+} from '../../../shared/lib/errors/turnlogError.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { parseConnectionString, type ConnectionTarget, type Host } from './connectionString.ts';
 import { createDiscovery, type Discovery, type UsableNode } from './discovery.ts';
 import { createReadinessCheck, startHeartbeat, type Heartbeat } from './heartbeat.ts';
@@ -8,6 +12,7 @@ import { openHostClient, type HostClient } from './hostClient.ts';
 import { isUnauthenticated, leaderFromError, suggestsNodeFailure } from './serverErrors.ts';
 import {
   createAccessDenials,
+  createFalseAnswers,
   createTroubleLog,
   describeHostError,
   describeSilentHost,
@@ -46,6 +51,8 @@ export interface ConnectionManager {
   recordDenied(right: RequiredRight, error: unknown): Error;
   /** Records a successful call. */
   recordAllowed(right: RequiredRight): void;
+  /** Records an append acknowledged beyond the end of the log, as a trouble. Returns the error. */
+  reportFalsePosition(position: Position): TurnlogError;
   /** One sentence on why the store can't be used now; undefined while it can. */
   trouble(): string | undefined;
   /** Aborts when the store is closed. */
@@ -178,6 +185,7 @@ export function createConnectionManager(
   const discovery = createDiscovery({ target, requiresLeader, checkReadiness, closed });
   const troubleLog = createTroubleLog(logger);
   const accessDenials = createAccessDenials(logger);
+  const falseAnswers = createFalseAnswers(logger);
   const waiters = createConnectionWaiters(closed);
   let active: ActiveConnection | undefined;
 
@@ -292,7 +300,8 @@ export function createConnectionManager(
     },
     recordDenied: accessDenials.recordDenied,
     recordAllowed: accessDenials.recordAllowed,
-    trouble: () => troubleLog.current() ?? accessDenials.trouble(),
+    reportFalsePosition: falseAnswers.report,
+    trouble: () => troubleLog.current() ?? accessDenials.trouble() ?? falseAnswers.trouble(),
     closed,
     requiresLeader,
     close() {

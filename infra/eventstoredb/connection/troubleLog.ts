@@ -1,5 +1,10 @@
-import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import {
+  isTurnlogError,
+  storeUnavailableError,
+  type TurnlogError,
+} from '../../../shared/lib/errors/turnlogError.ts';
 import { DeadlineExceeded } from '../../../shared/lib/time/withDeadline.ts';
+import type { Position } from '../../../shared/ports/eventStore.ts';
 import { formatHost, type ConnectionTarget, type Host } from './connectionString.ts';
 import {
   isAccessDenied,
@@ -111,6 +116,31 @@ export function createTroubleLog(logger: StoreLogger | undefined) {
         lastLogged = { trouble, at: performance.now() };
       }
     },
+  };
+}
+
+/** How long a false answer remains a trouble, in milliseconds. Later answers may look right. */
+const FALSE_ANSWER_MS = 60_000;
+
+/** Tracks answers that acknowledge an append beyond the end of the log. */
+export function createFalseAnswers(logger: StoreLogger | undefined) {
+  let last: { sentence: string; at: number } | undefined;
+  let loggedAt = -Infinity;
+
+  return {
+    /** Records and logs an answer. Returns the `store_unavailable` to throw. */
+    report(position: Position): TurnlogError {
+      const sentence = `The event store acknowledged an append at ${position}, which lies beyond the end of its log.`;
+      const at = performance.now();
+      last = { sentence, at };
+      if (at - loggedAt > LOG_INTERVAL_MS) {
+        logger?.warn({}, sentence);
+        loggedAt = at;
+      }
+      return storeUnavailableError(sentence);
+    },
+    trouble: (): string | undefined =>
+      last && performance.now() - last.at < FALSE_ANSWER_MS ? last.sentence : undefined,
   };
 }
 

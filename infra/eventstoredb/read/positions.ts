@@ -34,6 +34,10 @@ export const toEventPosition = (commit: number | bigint): Position => {
   return `${number}/${number}` as Position;
 };
 
+/** The commit position, which counts the bytes of the log before it; 0 for an empty log. */
+export const commitOf = (position: Position | undefined): bigint =>
+  BigInt(position?.slice(0, DIGITS) ?? 0);
+
 export const positionInvalidError = (
   position: Position,
   reason: string,

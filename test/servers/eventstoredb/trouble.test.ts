@@ -76,6 +76,37 @@ const untilTrouble = (store: EventStore, pattern: RegExp): Promise<string | unde
     (trouble) => pattern.test(trouble ?? ''),
   );
 
+describe('a store that acknowledges an append beyond the end of its log', () => {
+  test.each([
+    ['far beyond', 2n ** 63n - 1n],
+    ['at no position', 2n ** 64n - 1n],
+  ])(
+    '%s is refused and reported, and followers and later appends go on',
+    async (_what, position) => {
+      const node = await startNode();
+      const { store, lines } = await open(node.connectionString);
+      const { perform } = node.log;
+      node.log.perform = (operation) => ({ ...perform(operation), position }) as never;
+      const events = newEvents(1);
+      const stream = newStream();
+      const sentence = `The event store acknowledged an append at ${position}/${position}, which lies beyond the end of its log.`;
+      const padded = sentence.replaceAll(String(position), String(position).padStart(20, '0'));
+      await expect(store.append(stream, 'no_stream', events)).rejects.toMatchObject({
+        code: 'store_unavailable',
+        message: padded,
+      });
+      expect([store.trouble(), lines]).toEqual([padded, [padded]]);
+      node.log.perform = perform;
+      expect(await store.append(stream, 'no_stream', events)).toMatchObject({ revision: 0 });
+      const { signal } = new AbortController();
+      for await (const batch of store.subscribe({ batchSize: 10, signal }))
+        if (batch.caughtUp) break;
+      // Another answer does not end the report.
+      expect(store.trouble()).toBe(padded);
+    },
+  );
+});
+
 describe('an unusable store reports the reason', () => {
   test('when no process listens, and that it can be used again when one does', async () => {
     const node = await startNode();
