@@ -16,6 +16,8 @@ export interface RecentEventIds {
   remember(events: readonly Pick<StoredEvent, 'id' | 'stream' | 'revision'>[]): void;
   /** Records the position of an acknowledged append. */
   recordAppended(position: Position): void;
+  /** Forgets a position that the log does not reach. */
+  forgetAppended(position: Position): void;
   /** The highest recorded position. */
   lastAppended(): Position | undefined;
   /** Whether the id of an event is known at another location than the append would give it. */
@@ -40,6 +42,9 @@ export function createRecentEventIds(): RecentEventIds {
     },
     recordAppended(position) {
       if (lastAppended === undefined || position > lastAppended) lastAppended = position;
+    },
+    forgetAppended(position) {
+      if (lastAppended === position) lastAppended = undefined;
     },
     lastAppended: () => lastAppended,
     existElsewhere: (stream, firstRevision, events) =>

@@ -28,6 +28,8 @@ export interface LogVerifier {
   advanceWhileIdle(position: Position | undefined): Promise<Position | undefined>;
   /** Whether no record, in any stream, follows the position. */
   isEndOfLog(position: Position | undefined): Promise<boolean>;
+  /** Whether the log ends before the position. False if a follower may answer, which may lag. */
+  endsBefore(position: Position): Promise<boolean>;
   /** Returns `position_invalid` if `error` means that no record begins at the position, else `error`. */
   explainError(position: Position, error: unknown): Promise<unknown>;
 }
@@ -92,6 +94,8 @@ export function createLogVerifier({
     },
 
     isEndOfLog: async (position) => ((await readEnd()) ?? '') <= (position ?? ''),
+
+    endsBefore: async (position) => requiresLeader && ((await readEnd()) ?? '') < position,
 
     async advanceWhileIdle(position) {
       const end = await readEnd();

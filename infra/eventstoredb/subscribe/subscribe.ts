@@ -38,6 +38,7 @@ interface BatchOptions {
   position: Position | undefined;
   recentEventIds: RecentEventIds;
   verifier: LogVerifier;
+  reportFalsePosition: ConnectionManager['reportFalsePosition'];
 }
 
 /**
@@ -46,7 +47,7 @@ interface BatchOptions {
  */
 export async function* readBatches(
   stream: SubscriptionStream,
-  { batchSize, position, recentEventIds, verifier }: BatchOptions,
+  { batchSize, position, recentEventIds, verifier, reportFalsePosition }: BatchOptions,
 ): AsyncGenerator<Omit<EventBatch, 'checkpoint'>, never> {
   let isLive = false;
   /** False after a backlog, until the log confirms its end: servers do not report it. */
@@ -75,6 +76,13 @@ export async function* readBatches(
     return (
       remainingMs > 0 && (await stream.waitForMessages(Math.min(remainingMs, messageMs), missing))
     );
+  }
+
+  /** Forgets an acknowledged append if the log ends before it: it would never be delivered. */
+  async function forgetBeyondEnd(appended: Position): Promise<void> {
+    if (!(await verifier.endsBefore(appended))) return;
+    recentEventIds.forgetAppended(appended);
+    reportFalsePosition(appended);
   }
 
   for (;;) {
@@ -112,8 +120,10 @@ export async function* readBatches(
       } else if ((becameLive || !reportedCaughtUp) && isCaughtUp()) {
         break;
       } else if (!(await stream.waitForMessages(IDLE_MS)) && isLive) {
+        const appended = recentEventIds.lastAppended();
         position = await verifier.advanceWhileIdle(position);
         isUpToDate ||= await verifier.isEndOfLog(position);
+        if (appended !== undefined && appended > (position ?? '')) await forgetBeyondEnd(appended);
       }
     }
     if (isLive && (hasBacklog || events.length === batchSize || bytes >= LIMITS.store.batchBytes))
@@ -185,7 +195,8 @@ export function createSubscribe({
           confirmationMs: deadlineMs,
           signal: ended,
         });
-        const options = { batchSize, position, recentEventIds, verifier };
+        const { reportFalsePosition } = connections;
+        const options = { batchSize, position, recentEventIds, verifier, reportFalsePosition };
         for await (const batch of readBatches(stream, options)) {
           ({ position } = batch);
           failures = 0;

@@ -7,6 +7,7 @@ import type {
 import { createRecentEventIds } from '../../../../../infra/eventstoredb/append/recentEventIds.ts';
 import type { LogVerifier } from '../../../../../infra/eventstoredb/subscribe/logVerifier.ts';
 import { toEventPosition } from '../../../../../infra/eventstoredb/read/positions.ts';
+import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { EventBatch, Position } from '../../../../../shared/ports/eventStore.ts';
 
 /** The number of messages that gRPC buffers. */
@@ -68,6 +69,7 @@ function fakeServer() {
       Promise.resolve(checkpoint !== undefined && checkpoint <= at(end)),
     advanceWhileIdle: (position) =>
       Promise.resolve(end > 0 && (position ?? '') < at(end) ? at(end) : position),
+    endsBefore: (position) => Promise.resolve(at(end) < position),
     isEndOfLog: (position) => Promise.resolve((position ?? '') >= at(end)),
     explainError: (_, error) => Promise.resolve(error),
   };
@@ -92,13 +94,22 @@ const subscribe = (
   position?: Position,
 ) => {
   const recentEventIds = createRecentEventIds();
+  const falsePositions: Position[] = [];
   const iterator = readBatches(stream, {
     batchSize,
     position,
     recentEventIds,
     verifier,
+    reportFalsePosition(reported) {
+      falsePositions.push(reported);
+      return storeUnavailableError('');
+    },
   });
-  return { recentEventIds, next: async (): Promise<Batch> => (await iterator.next()).value };
+  return {
+    recentEventIds,
+    falsePositions,
+    next: async (): Promise<Batch> => (await iterator.next()).value,
+  };
 };
 
 const sizeOf = ({ events: delivered, caughtUp }: Batch): [number, boolean] => [
@@ -181,6 +192,16 @@ describe('a live subscription', () => {
     server.send(events(2, 1), 2);
     expect(sizeOf(await next())).toEqual([1, true]);
   });
+});
+
+test('a subscription forgets an acknowledged append beyond the end of the log, and reports it', async () => {
+  const server = fakeServer();
+  const { recentEventIds, falsePositions, next } = subscribe(server, 10);
+  recentEventIds.recordAppended(at(99));
+  server.send([event(1), CAUGHT_UP], 1);
+  expect(sizeOf(await next())).toEqual([1, false]);
+  expect(sizeOf(await next())).toEqual([0, true]);
+  expect([falsePositions, recentEventIds.lastAppended()]).toEqual([[at(99)], undefined]);
 });
 
 test('a subscription that catches up delivers full batches', async () => {
