@@ -1,6 +1,7 @@
 import { Pool, type ClientBase } from 'pg';
 import { storeUnavailableError } from '../../shared/lib/errors/turnlogError.ts';
-import type { FoundKey, KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
+import type { KeyStore, OpenErasure, WrappedKey } from '../../shared/ports/keyStore.ts';
+import { toFoundKeys, toKeyCounts, type KeyCountRow, type KeyRow } from '../lib/keyRows.ts';
 import {
   commitDurably,
   connectPostgres,
@@ -14,12 +15,6 @@ const STATEMENT_MS = 10_000;
 const CONNECTIONS = 2;
 const PURPOSE = { name: 'turnlog keys', statementMs: STATEMENT_MS } as const;
 const UNIQUE_VIOLATION = '23505';
-
-interface KeyRow {
-  key_id: string;
-  master_key_id: string | null;
-  wrapped: Buffer | null;
-}
 
 const COLUMNS = 'key_id, master_key_id, wrapped';
 const FIND = `SELECT ${COLUMNS} FROM turnlog.text_keys WHERE key_id = ANY($1::text[])`;
@@ -120,21 +115,10 @@ export function openPostgresKeyStore({ databaseUrl }: { databaseUrl: string }): 
   return {
     insert: (keys) => write(INSERT, ...columnsOf(keys)),
     async find(ids) {
-      const keyRows = await rows<KeyRow>(FIND, ids);
-      return new Map(
-        keyRows.map((row): [string, FoundKey] => [
-          row.key_id,
-          row.wrapped === null ? 'destroyed' : (row as WrappedKey),
-        ]),
-      );
+      return toFoundKeys(await rows<KeyRow>(FIND, ids));
     },
     list: ({ after = '', limit }) => rows<WrappedKey>(LIST, after, limit),
-    async count() {
-      const keyCounts = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
-      return new Map(
-        keyCounts.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
-      );
-    },
+    count: async () => toKeyCounts(await rows<KeyCountRow>(COUNT)),
     rewrap: (keys) => write(REWRAP, ...columnsOf(keys)),
     beginErasure: (stream, why) => write(NOTE_ERASURE, stream, why),
     listErasures: (limit) => rows<OpenErasure>(OPEN_ERASURES, limit),

@@ -1,12 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { retry } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
-import type {
-  FoundKey,
-  KeyStore,
-  OpenErasure,
-  WrappedKey,
-} from '../../../shared/ports/keyStore.ts';
+import type { KeyStore, OpenErasure, WrappedKey } from '../../../shared/ports/keyStore.ts';
+import { toFoundKeys, toKeyCounts, type KeyCountRow, type KeyRow } from '../../lib/keyRows.ts';
 import { isSqliteBusy, sqliteCode, sqliteReason } from '../eventStore/errors.ts';
 import { describeFileChange, identifyFiles } from '../eventStore/fileIdentity.ts';
 import { keyStoreFile, openKeyDatabase } from './database.ts';
@@ -17,12 +13,6 @@ const PAUSES = { firstMs: 2, longestMs: 50, spread: [0.5, 1] } as const;
 
 /** SQLite's primary result code for a key that already exists. */
 const CONSTRAINT = 19;
-
-interface KeyRow {
-  key_id: string;
-  master_key_id: string | null;
-  wrapped: Uint8Array | null;
-}
 
 const FIND =
   'SELECT key_id, master_key_id, wrapped FROM text_keys WHERE key_id IN (SELECT value FROM json_each(?))';
@@ -138,20 +128,10 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
       const keyRows = await retryWhileBusy(
         () => find.all(JSON.stringify(ids)) as unknown as KeyRow[],
       );
-      return new Map(
-        keyRows.map((row): [string, FoundKey] => [
-          row.key_id,
-          row.wrapped === null ? 'destroyed' : (row as WrappedKey),
-        ]),
-      );
+      return toFoundKeys(keyRows);
     },
     list: ({ after = '', limit }) => rows<WrappedKey>(LIST, after, limit),
-    async count() {
-      const keyCounts = await rows<{ master_key_id: string | null; keys: number }>(COUNT);
-      return new Map(
-        keyCounts.map(({ master_key_id, keys }) => [master_key_id ?? 'destroyed', keys]),
-      );
-    },
+    count: async () => toKeyCounts(await rows<KeyCountRow>(COUNT)),
     rewrap: (keys) =>
       write(() => {
         const rewrap = database.prepare(REWRAP);
