@@ -4,7 +4,7 @@ import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
 import type { ErasedStream, Grounds } from './eraseStream.ts';
-import { eraseWithReplays, createDependentReader } from './eraseWithReplays.ts';
+import { eraseWithReplays, createUpToDateReader } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
 import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
@@ -56,7 +56,7 @@ async function eraseOwn(
   const { readModels, visibilityWaitMs } = context;
   const erasureContext = {
     ...context,
-    dependentsAt: createDependentReader(readModels, visibilityWaitMs),
+    dependentsAt: createUpToDateReader(readModels, visibilityWaitMs),
     onErased: (erased: ErasedStream) => evictErased(context, erased),
   };
   const erased = await eraseWithReplays(erasureContext, stream, grounds, actor);

@@ -21,17 +21,15 @@ export interface ReplaysContext extends ErasureContext {
   onErased?: ((erased: ErasedStream) => void) | undefined;
 }
 
-/** Creates `dependentsAt` of a context. */
-export const createDependentReader =
-  (
-    readModels: DependentQueries & Pick<ReadModels, 'untilShown'>,
-    waitMs: number,
-  ): ReplaysContext['dependentsAt'] =>
-  async (position) => {
+/**
+ * Creates `dependentsAt` or `readModelsAt` of a context. What they return shows all events up to a position,
+ * so that no stream is missed; if that takes longer than `waitMs`, they throw `store_unavailable`.
+ */
+export const createUpToDateReader =
+  <Queries>(readModels: Queries & Pick<ReadModels, 'untilShown'>, waitMs: number) =>
+  async (position: Position): Promise<Queries> => {
     if (await readModels.untilShown(position, waitMs)) return readModels;
-    throw storeUnavailableError(
-      'The read models do not show yet which sessions were made from this one.',
-    );
+    throw storeUnavailableError('The read models do not show yet what has to be erased with it.');
   };
 
 /** An erased session whose replays are erased as well. */

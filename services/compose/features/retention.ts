@@ -3,7 +3,7 @@ import type { CommandContext } from '../../../shared/commandHandling/context.ts'
 import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
 import {
   eraseWithReplays,
-  createDependentReader,
+  createUpToDateReader,
 } from '../../../shared/erasure/eraseWithReplays.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import {
@@ -180,7 +180,7 @@ export function retentionSweepPart(
           const erasing = {
             ...context,
             clock,
-            dependentsAt: createDependentReader(readModels, SHOWN_WITHIN_MS),
+            dependentsAt: createUpToDateReader(readModels, SHOWN_WITHIN_MS),
             recordedBefore: findRecorded,
             onErased,
           };

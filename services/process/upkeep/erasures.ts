@@ -1,10 +1,9 @@
-import { createDependentReader } from '../../../shared/erasure/eraseWithReplays.ts';
+import { createUpToDateReader } from '../../../shared/erasure/eraseWithReplays.ts';
 import { createErasureFinisher } from '../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller, evictAll, evictErased } from '../../../shared/erasure/evictErased.ts';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
 import type { ErasureContext } from '../../../shared/erasure/retention/requireErasable.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
-import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../../shared/ports/keyStore.ts';
 import { createRestoredKeysCheck } from '../../../shared/erasure/restored/restoredKeys.ts';
 import { agentListCache } from '../../api/agents/listCache.ts';
@@ -102,13 +101,11 @@ export function unfinishedErasuresPart(
   { api, ownsLog, visibilityWaitMs }: UnfinishedErasuresOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
+  const upToDate = createUpToDateReader(readModels, visibilityWaitMs);
   const finisher = createErasureFinisher({
     ...context,
-    async readModelsAt(position: Position) {
-      await readModels.untilShown(position, visibilityWaitMs);
-      return readModels;
-    },
-    dependentsAt: createDependentReader(readModels, visibilityWaitMs),
+    readModelsAt: upToDate,
+    dependentsAt: upToDate,
     onErased: (erased) => api && evictErased(api, erased),
   });
   return {

@@ -8,7 +8,7 @@ import { lastEventTarget } from '../../../../shared/commandHandling/targetStream
 import type { Decider } from '../../../../shared/domain/decider.ts';
 import {
   eraseWithReplays,
-  createDependentReader,
+  createUpToDateReader,
 } from '../../../../shared/erasure/eraseWithReplays.ts';
 import {
   confirmTime,
@@ -113,7 +113,7 @@ export async function openMachine(
     },
     async erase(session_id) {
       await refresh();
-      const erasing = { ...context, dependentsAt: createDependentReader(readModels, 0) };
+      const erasing = { ...context, dependentsAt: createUpToDateReader(readModels, 0) };
       await eraseWithReplays(
         erasing,
         sessionStream(session_id),

@@ -1,10 +1,14 @@
 import { expect, test } from '@jest/globals';
+import { openAccount } from '../../../../../shared/accounts/commands.ts';
+import { serializeErasureReason } from '../../../../../shared/erasure/eraseStream.ts';
 import { presentHealth } from '../../../../../services/api/health/presenter.ts';
 import {
   erasedKeysPart,
   unfinishedErasuresPart,
 } from '../../../../../services/process/upkeep/erasures.ts';
 import { eventually } from '../../../../support/processes/operator.ts';
+import { handleContext } from '../../../../support/stores/handleContext.ts';
+import { eventStoreFixture } from '../../../../support/stores/sqlite/sqliteEventStore.ts';
 import { skipPauses } from '../../../../support/fakes/jumpingClock.ts';
 
 skipPauses();
@@ -36,6 +40,41 @@ test('an erasure that can not be finished is told by health until it is', async 
     ({ erasures }) => erasures === undefined,
   );
   expect(after).toEqual({});
+});
+
+test('an account is not erased by read models that do not show all of its streams', async () => {
+  const fixture = await eventStoreFixture();
+  await using _fixture = { [Symbol.asyncDispose]: fixture.dispose };
+  const context = handleContext(fixture.store(), Date.UTC(2026, 10, 22));
+  const actor = { account_id: 'acct_1', key_id: 'key_1', request_id: 'request_1' };
+  await openAccount(context, actor, 'somebody');
+  const { keys } = context.store;
+  await keys.beginErasure('account-acct_1', serializeErasureReason({ reason: 'request' }, actor));
+  const nothing = { rows: [], more: false };
+  const readModels = {
+    untilShown: async () => false,
+    listParkedStreams: async () => ({ count: 0, streams: [] }),
+    listReplays: async () => nothing,
+    listSessions: async () => nothing,
+    listAgents: async () => nothing,
+    listWebhooks: async () => nothing,
+  };
+  const logger = { warn: () => undefined, debug: () => undefined, error: () => undefined };
+  const part = unfinishedErasuresPart({ ...context, readModels, logger } as never, {
+    api: undefined,
+    ownsLog: true,
+    visibilityWaitMs: 0,
+  });
+  await part.prepare!(new AbortController().signal);
+  await using _upkeep = part.upkeep!();
+  const told = await eventually(
+    async () => [await part.health!(), await keys.listErasures(10)] as const,
+    ([{ erasures }, open]) => erasures !== undefined || open.length === 0,
+  );
+  expect(told).toMatchObject([
+    { erasures: { reason: expect.stringContaining('do not show yet') } },
+    [{ stream: 'account-acct_1' }],
+  ]);
 });
 
 test('a process that serves no API evicts the keys of what others erase', async () => {
