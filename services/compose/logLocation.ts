@@ -8,6 +8,9 @@ import { sha256 } from '../../shared/eventlog/hashChain.ts';
  */
 export type LogLocation = { folder: string } | { cluster: string; waitMs?: number };
 
+/** How long an append to the log may be retried, in milliseconds; in a data folder, none is. */
+export const appendWaitMs = (log: LogLocation): number => ('cluster' in log && log.waitMs) || 0;
+
 /** True for a connection string; anything else names a data folder. */
 export const isCluster = (name: string): boolean => /^(esdb|kurrentdb)(\+discover)?:/.test(name);
 

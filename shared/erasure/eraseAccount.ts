@@ -29,8 +29,10 @@ export interface AccountContext extends ErasureContext {
   readModelsAt: (position: Position) => Promise<OwnedStreamQueries>;
   /** Called for each erased stream. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
-  /** How long other processes may still write to erased streams, in milliseconds. */
+  /** How long other processes may take to notice that the account is closed, in milliseconds. */
   noticedMs?: number;
+  /** How long they may retry an append that began before that; 0 by default. */
+  appendWaitMs?: number;
 }
 
 /** The counts of an erasure so far. */
@@ -66,7 +68,7 @@ export interface ErasedAccount extends AccountProgress {
   unowned: string[];
 }
 
-/** By then, every process has evicted the account and ended its runs. */
+/** So long after the read models show it, every process has evicted the account and ended its runs. */
 const NOTICED_MS = 3_000;
 
 type AccountPolicy = RetentionPolicy & Pick<AccountState, 'erased'>;
@@ -146,6 +148,7 @@ export async function eraseAccount(
   const done: AccountProgress = { sessions: 0, agents: 0, webhooks: 0, replays: 0 };
   const unrecorded = new Set<string>();
   const unowned = new Set<string>();
+  const { noticedMs = NOTICED_MS, appendWaitMs = 0 } = context;
 
   /**
    * Resolves with undefined when the stream can't record its erasure. The decider rejects a missing
@@ -182,9 +185,8 @@ export async function eraseAccount(
   }
 
   /** Resolves with true when a stream was erased. */
-  async function eraseAll(): Promise<boolean> {
+  async function eraseAll(readModels: OwnedStreamQueries): Promise<boolean> {
     const before = countOf(done);
-    const readModels = await context.readModelsAt(last);
     const parked = await findParkedStreams(context.store, readModels, account_id);
     parked.unowned.forEach((stream) => unowned.add(stream));
     for await (const stream of listOwnedStreams(readModels, account_id, parked))
@@ -195,14 +197,14 @@ export async function eraseAccount(
   await requireNothingKept(context, account_id, damaged);
   const erasure = await tryErase(accountStream(account_id), damaged, recordErasure);
   let last = erasure?.position ?? (await context.store.head())!;
-  const recordedAt = performance.now();
-  let more = await eraseAll();
-  await sleep(
-    Math.max(0, recordedAt + (context.noticedMs ?? NOTICED_MS) - performance.now()),
-    signal,
-  );
-  do more = await eraseAll();
-  while (more);
+  const readModels = await context.readModelsAt(last);
+  const lastAppendAt = performance.now() + noticedMs + appendWaitMs;
+  await eraseAll(readModels);
+  await sleep(Math.max(0, lastAppendAt - performance.now()), signal);
+  // Other processes may have created streams until then.
+  last = (await context.store.head()) ?? last;
+  let more = true;
+  while (more) more = await eraseAll(await context.readModelsAt(last));
   if (erasure) await endErasure(context, erasure, actor);
   return { ...done, erasure, unrecorded: [...unrecorded], unowned: [...unowned] };
 }

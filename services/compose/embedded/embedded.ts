@@ -33,7 +33,7 @@ import {
 } from '../../process/upkeep/erasures.ts';
 import { newestEventPart } from '../../process/startup/newestEvent.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
-import { locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
+import { appendWaitMs, locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
 import { requireFinishedRestore } from '../operator/backup/unfinishedRestore.ts';
 import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
@@ -203,7 +203,10 @@ export async function openEmbedded(
   const erasures = [
     erasureNoticePart(api),
     restoredKeysPart(api, keyStore),
-    unfinishedErasuresPart({ ...api, judge }, { api, ownsLog: true, visibilityWaitMs }),
+    unfinishedErasuresPart(
+      { ...api, judge },
+      { api, ownsLog: true, visibilityWaitMs, appendWaitMs: appendWaitMs(log) },
+    ),
   ];
   const webhooks = openEmbeddedWebhooks(
     opening,

@@ -35,7 +35,7 @@ import {
 } from '../../../shared/readModels/integrity/verifyRows.ts';
 import { openOrCreateEventStore } from '../eventStore.ts';
 import { operatorReadModels, type OperatorReadModels } from './readModels.ts';
-import { locateStorage, type StorageLocation } from '../logLocation.ts';
+import { appendWaitMs, locateStorage, type StorageLocation } from '../logLocation.ts';
 import { openTiles } from '../replica/postgres.ts';
 import {
   openTreeFiles,
@@ -62,6 +62,8 @@ export interface Operator
   extends
     HandleContext,
     Pick<OperatorReadModels, 'openReadModels' | 'purgeErasedTurns' | 'followedLog'> {
+  /** How long the services that share the log may retry an append, in milliseconds. */
+  appendWaitMs: number;
   /** The read models, which this process brings up to date on first use and closes itself. */
   readModels: () => Promise<ReadModels>;
   /** The time for erasures, which this machine's clock does not set ahead. */
@@ -215,6 +217,7 @@ export async function openOperator(
     judge: judgeClock(source, { now: systemClock.now, newest: events.head }).judge,
     clock: systemClock,
     ids: systemIds,
+    appendWaitMs: appendWaitMs(place.log),
     readModels,
     ...storage,
     signing: () => ({ origin: signing.origin, keys: readSigningKeys(signing.keyFile) }),

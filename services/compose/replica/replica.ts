@@ -44,7 +44,7 @@ import {
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
-import type { ReplicaLocation } from '../logLocation.ts';
+import { appendWaitMs, type ReplicaLocation } from '../logLocation.ts';
 import {
   databasePart,
   openInstanceList,
@@ -267,7 +267,12 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
       : [erasedKeysPart(common)]),
     unfinishedErasuresPart(
       { ...common, judge },
-      { api: runs?.api, ownsLog: false, visibilityWaitMs },
+      {
+        api: runs?.api,
+        ownsLog: false,
+        visibilityWaitMs,
+        appendWaitMs: appendWaitMs(place.log),
+      },
     ),
     retentionSweepPart(common, {
       ...clockJudge,

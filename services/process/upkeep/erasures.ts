@@ -93,17 +93,20 @@ interface UnfinishedErasuresOptions {
   /** True if no other process can be working on erasures begun before this one started. */
   ownsLog: boolean;
   visibilityWaitMs: number;
+  /** How long processes that share the log may retry an append, in milliseconds. */
+  appendWaitMs: number;
 }
 
 /** Continues erasures that a process left unfinished, or that had to wait for a store. */
 export function unfinishedErasuresPart(
   context: UnfinishedErasuresContext,
-  { api, ownsLog, visibilityWaitMs }: UnfinishedErasuresOptions,
+  { api, ownsLog, visibilityWaitMs, appendWaitMs }: UnfinishedErasuresOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
   const upToDate = createUpToDateReader(readModels, visibilityWaitMs);
   const finisher = createErasureFinisher({
     ...context,
+    appendWaitMs,
     readModelsAt: upToDate,
     dependentsAt: upToDate,
     onErased: (erased) => api && evictErased(api, erased),

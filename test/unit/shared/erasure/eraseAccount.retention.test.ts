@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openAccount, setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import { eraseAccount } from '../../../../shared/erasure/eraseAccount.ts';
@@ -11,6 +12,7 @@ import {
 } from '../../../../shared/erasure/eraseStream.ts';
 import type { ErasureContext } from '../../../../shared/erasure/retention/requireErasable.ts';
 import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
+import type { Position } from '../../../../shared/ports/eventStore.ts';
 import type { SessionRow } from '../../../../shared/readModels/tables.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import {
@@ -194,6 +196,35 @@ describe('an erasure', () => {
       signal: new AbortController().signal,
     });
     expect(erased).toBe(3);
+  });
+
+  test('of an account includes a session that another process still creates after late read models show it', async () => {
+    const late = 'session-late';
+    let creating: Promise<Position> | undefined;
+    let created: Position | undefined;
+    async function create(): Promise<Position> {
+      await sleep(40);
+      await appendTo(fixture.store(), late, [sessionStarted()]);
+      return (created = (await fixture.store().head())!);
+    }
+    const all = {
+      ...context,
+      noticedMs: 30,
+      appendWaitMs: 400,
+      async readModelsAt(position: Position) {
+        if ((await typesOf('account-acct_1')).at(-1) === 'account.erased.v1' && !creating) {
+          await sleep(80);
+          creating = create();
+        }
+        // They show no more than what is asked for.
+        const isShown = created !== undefined && position >= created;
+        const row = sessionRow({ session_id: 'late' });
+        return accountOf(() => (isShown ? [row] : [])).readModelsAt();
+      },
+    };
+    await eraseAccount(all, actor, { signal: new AbortController().signal });
+    await creating;
+    expect((await typesOf(late)).at(-1)).toBe('session.erased.v1');
   });
 
   test('of an account is refused as a whole, before anything is erased', async () => {

@@ -23,6 +23,7 @@ test('an erasure that can not be finished is told by health until it is', async 
     api: undefined,
     ownsLog: true,
     visibilityWaitMs: 0,
+    appendWaitMs: 0,
   });
   expect(await part.health!()).toEqual({});
   await using _ = part.upkeep!();
@@ -64,6 +65,7 @@ test('an account is not erased by read models that do not show all of its stream
     api: undefined,
     ownsLog: true,
     visibilityWaitMs: 0,
+    appendWaitMs: 0,
   });
   await part.prepare!(new AbortController().signal);
   await using _upkeep = part.upkeep!();
