@@ -94,25 +94,26 @@ interface Owned {
 
 /** Erases a stream with its replays. The caller updates the read models. */
 export async function eraseOwned(
-  operator: Operator,
+  { operator, logger }: Pick<CliContext, 'operator' | 'logger'>,
   { stream, account_id, note }: Owned,
 ): Promise<ErasedStream> {
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   await using opened = new AsyncDisposableStack();
   const upToDate = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const erasing = { ...operator, dependentsAt: upToDate };
+  const erasing = { ...operator, dependentsAt: upToDate, logger: logger('warn') };
   return await withHoldReason({ operator }, account_id, () =>
     eraseWithReplays(erasing, stream, { reason: 'request', note }, actor),
   );
 }
 
 async function eraseOne(
-  { operator, output }: CliContext,
+  context: CliContext,
   kind: keyof typeof STREAMS,
   id: string,
   options: Options,
 ): Promise<void> {
+  const { operator, output } = context;
   requireConfirmed(id, options);
   const stream = STREAMS[kind](id);
   const { store } = operator;
@@ -122,7 +123,7 @@ async function eraseOne(
     : undefined;
   if (account_id === undefined)
     throw new TurnlogError('configuration_invalid', `There is no ${kind} ${id}.`);
-  const erased = await eraseOwned(operator, { stream, account_id, note: options.note });
+  const erased = await eraseOwned(context, { stream, account_id, note: options.note });
   await updateReadModels(operator);
   const { event, erased_at, unread = null } = erased;
   const receipt = await findReceiptOf(operator, stream);

@@ -191,7 +191,8 @@ async function beginAndRecord(
     const done = describeErasure(await handleLoaded(context, { ...target, load }, createCommand));
     if (done) return done;
   } catch (error) {
-    if (error instanceof Rejection || isTurnlogError(error, 'erasure_refused'))
+    // An erasure that is recorded keeps its note: it is finished once nothing forbids it.
+    if (isNoted && (error instanceof Rejection || isTurnlogError(error, 'erasure_refused')))
       await keys.endErasure(stream, []);
     if (!isTurnlogError(error, 'stream_damaged')) throw error;
     await keys.endErasure(stream, [...findings.keys.own]);

@@ -1,4 +1,7 @@
+import { Rejection } from '../domain/rejection.ts';
+import { errorSummary } from '../lib/errors/errorSummary.ts';
 import { isTurnlogError, storeUnavailableError } from '../lib/errors/turnlogError.ts';
+import type { Logger } from '../lib/logger.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import { sessionStream, streamId, streamKind } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
@@ -19,6 +22,7 @@ export interface ReplaysContext extends ErasureContext {
   dependentsAt: (position: Position) => Promise<DependentQueries>;
   /** Called for each replay session that is erased along with the requested one. */
   onErased?: ((erased: ErasedStream) => void) | undefined;
+  logger: Pick<Logger, 'warn'>;
 }
 
 /**
@@ -62,6 +66,29 @@ async function mayBeReplayOf(
 }
 
 /**
+ * Erases one replay of a session. One that can't record it does not keep the session and its other replays
+ * from being erased: the keys that were found in it are destroyed.
+ */
+async function eraseReplay(
+  context: ReplaysContext,
+  stream: string,
+  { grounds, actor }: Pick<ErasedOrigin, 'grounds' | 'actor'>,
+): Promise<void> {
+  // The erasure has begun: it does not end for lack of memory, or with its request.
+  const replayContext = { ...context, goesAlong: true, reserveRead: undefined } as const;
+  try {
+    const erased = await eraseStream(replayContext, stream, grounds, actor);
+    context.onErased?.(erased);
+  } catch (error) {
+    if (!(error instanceof Rejection) && !isTurnlogError(error, 'stream_damaged')) throw error;
+    context.logger.warn(
+      { ...errorSummary(error), stream },
+      'the erasure of a replay could not be recorded',
+    );
+  }
+}
+
+/**
  * Erases the replays of a session page by page. The replays of each replay are erased before it.
  */
 async function eraseReplays(
@@ -78,10 +105,7 @@ async function eraseReplays(
       const stream = sessionStream(replay);
       if (!(await mayBeReplayOf(context, stream, { session_id, account_id }))) continue;
       await eraseReplays(context, readModels, { session_id: replay, account_id, ...why });
-      // The erasure has begun: it does not end for lack of memory, or with its request.
-      const replayContext = { ...context, goesAlong: true, reserveRead: undefined } as const;
-      const erased = await eraseStream(replayContext, stream, why.grounds, why.actor);
-      context.onErased?.(erased);
+      await eraseReplay(context, stream, why);
     }
     more = page.more;
   }
@@ -89,8 +113,8 @@ async function eraseReplays(
 
 /**
  * Erases a stream. With a session, its replays are erased as well, because they contain its inputs.
- * The erasure ends only after theirs, so that another process finishes it after a crash. Throws the
- * errors of eraseStream.
+ * The erasure ends only after theirs, so that another process finishes it after a crash, or after a hold
+ * that was set in between. Throws the errors of eraseStream.
  */
 export async function eraseWithReplays(
   context: ReplaysContext,

@@ -1,22 +1,26 @@
 import { Rejection } from '../domain/rejection.ts';
 import { isLogUnavailable, isTurnlogError } from '../lib/errors/turnlogError.ts';
+import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { streamKind } from '../eventlog/streams.ts';
 import { backoffMs } from '../lib/time/backoff.ts';
 import { errorSummary, publicReason } from '../lib/errors/errorSummary.ts';
 import { LIMITS } from '../limits.ts';
-import type { Logger } from '../lib/logger.ts';
 import type { OpenErasure } from '../ports/keyStore.ts';
 import { eraseAccount, type AccountContext } from './eraseAccount.ts';
 import { eraseWithReplays, type ReplaysContext } from './eraseWithReplays.ts';
 import { parseErasureReason } from './eraseStream.ts';
 
-type FinishContext = AccountContext & ReplaysContext & { logger: Pick<Logger, 'warn'> };
+type FinishContext = AccountContext & ReplaysContext;
 
-/** True when no later attempt can succeed. */
-const isPermanent = (error: unknown): boolean =>
+/** True when no later attempt can succeed. One of a recorded erasure can, after a hold for example. */
+const isPermanent = async (
+  { store }: FinishContext,
+  { stream }: OpenErasure,
+  error: unknown,
+): Promise<boolean> =>
   error instanceof Rejection ||
   isTurnlogError(error, 'stream_damaged') ||
-  isTurnlogError(error, 'erasure_refused');
+  (isTurnlogError(error, 'erasure_refused') && !(await endsWithErasure(store, stream)));
 
 /** How long only the process that started an erasure works on it. */
 const GRACE_MS = 30_000;
@@ -92,7 +96,7 @@ export function createErasureFinisher(
       await finish(context, open, signal);
     } catch (error) {
       if (signal.aborted) return false;
-      if (!isPermanent(error)) {
+      if (!(await isPermanent(context, open, error))) {
         recordFailure(open, attempt, error);
         return !isLogUnavailable(error);
       }

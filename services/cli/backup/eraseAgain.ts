@@ -109,7 +109,7 @@ async function eraseStreamAgain(context: CliContext, stream: string): Promise<vo
   const readModels = await operator.readModels();
   const account_id = await findStreamOwner({ store: operator.store, readModels }, stream);
   if (account_id === undefined) throw invalidError(`No event says whose ${stream} is.`);
-  await eraseOwned(operator, { stream, account_id, note: NOTE });
+  await eraseOwned(context, { stream, account_id, note: NOTE });
 }
 
 async function outcomeOf(context: CliContext, known: KnownErasure): Promise<ErasureOutcome> {

@@ -113,7 +113,8 @@ export async function openMachine(
     },
     async erase(session_id) {
       await refresh();
-      const erasing = { ...context, dependentsAt: createUpToDateReader(readModels, 0) };
+      const dependentsAt = createUpToDateReader(readModels, 0);
+      const erasing = { ...context, dependentsAt, logger: createLogger('silent') };
       await eraseWithReplays(
         erasing,
         sessionStream(session_id),

@@ -1,8 +1,9 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { openAccount, setRetention } from '../../../../shared/accounts/commands.ts';
+import { openAccount, setHold, setRetention } from '../../../../shared/accounts/commands.ts';
 import type { CommandContext } from '../../../../shared/commandHandling/context.ts';
 import { eraseWithReplays } from '../../../../shared/erasure/eraseWithReplays.ts';
-import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
+import { createErasureFinisher } from '../../../../shared/erasure/finishErasures.ts';
+import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import {
   AGENT_ID,
   sessionRow,
@@ -22,11 +23,14 @@ const REPLAYS: Record<string, string[]> = { s: ['r1', 'r2', 'r3'], r2: ['r2a'] }
 
 let fixture: SqliteEventStoreFixture;
 let context: CommandContext;
+let logged: unknown[];
 beforeEach(async () => {
+  logged = [];
   fixture = await eventStoreFixture();
   context = {
     ...handleContext(fixture.store(), Date.parse('2026-11-23T09:00:00.000Z')),
     readModels: { untilShown: async () => true },
+    logger: { warn: (fields: object) => void logged.push(fields) },
   } as unknown as CommandContext;
   await openAccount(context, actor, 'somebody');
   const all: [string, string | undefined][] = [
@@ -95,6 +99,71 @@ test('as long as its replays are not to be found the erasure is left to be gone 
   ]);
   expect(await erase()).toMatchObject({ again: true });
   expect([await isErased('r1'), await isErased('r2a'), await begun()]).toEqual([true, true, []]);
+});
+
+/** Whether the key of each session's texts is destroyed. */
+async function areDestroyed(...ids: string[]): Promise<boolean[]> {
+  const { readStream, keys } = fixture.store();
+  return Promise.all(
+    ids.map(async (id) => {
+      const events = await readStream(`session-${id}`, { direction: 'forwards', limit: 10 });
+      const keyId = /"box":"(.{16})/.exec(events.map(({ data }) => data).join(''))![1]!;
+      return (await keys.examine([keyId])).get(keyId) === 'destroyed';
+    }),
+  );
+}
+
+test('a replay that is damaged or gone keeps neither the session nor its other replays from being erased, and is logged', async () => {
+  const { store } = context;
+  const damaged: typeof store = {
+    ...store,
+    readStream: (stream, options) =>
+      stream === 'session-r2'
+        ? Promise.reject(new TurnlogError('stream_damaged', 'It is damaged.'))
+        : store.readStream(stream, options),
+  };
+  const listed = ['gone', 'r1', 'r2', 'r3'].map((session_id) => sessionRow({ session_id }));
+  const none = { rows: [], more: false };
+  const list = async (id: string) => (id === 's' ? { rows: listed, more: false } : none);
+  await erase({
+    store: damaged,
+    dependentsAt: async () => ({ ...NO_DEPENDENTS, listReplaysOf: list }),
+  });
+  expect(await areDestroyed('s', 'r1', 'r3')).toEqual([true, true, true]);
+  expect(await begun()).toEqual([]);
+  expect(logged).toMatchObject([
+    { stream: 'session-gone' },
+    { stream: 'session-r2', code: 'stream_damaged' },
+  ]);
+});
+
+test('an erasure in which a hold is set is finished once the hold has ended', async () => {
+  const dependents = { ...NO_DEPENDENTS, listReplaysOf };
+  const held = async () => {
+    await setHold(context, actor, { held: true });
+    return dependents;
+  };
+  await expect(erase({ dependentsAt: held })).rejects.toMatchObject({ code: 'erasure_refused' });
+  let now = 0;
+  const { finish, unfinished } = createErasureFinisher(
+    {
+      ...context,
+      readModelsAt: () => Promise.reject(new Error('no account is erased')),
+      dependentsAt: async () => dependents,
+    },
+    () => now,
+  );
+  async function finishLater(): Promise<unknown> {
+    await finish(new AbortController().signal);
+    now += 3_600_000;
+    await finish(new AbortController().signal);
+    return [await begun(), await areDestroyed('s', 'r1', 'r2a', 'r3'), unfinished()?.count];
+  }
+  const kept = [['session-s'], [false, false, false, false], 1];
+  expect(await finishLater()).toEqual(kept);
+  expect(await finishLater()).toEqual(kept);
+  await setHold(context, actor, { held: false });
+  expect(await finishLater()).toEqual([[], [true, true, true, true], undefined]);
 });
 
 test('a replay that is younger than the least time that sessions are kept goes along all the same', async () => {
