@@ -137,9 +137,9 @@ export const mutations: readonly Mutation[] = [
   },
   {
     name: 'a server leaves the turns open that another name of its data folder began',
-    file: 'services/compose/embedded/embedded.ts',
-    from: "'folder' in log || owner === id;",
-    to: 'owner === id;',
+    file: 'services/compose/embedded/instance.ts',
+    from: "'folder' in log || owner === id,",
+    to: 'owner === id,',
     likely: ['test/slow/process/shutdown.test.ts'],
   },
   {

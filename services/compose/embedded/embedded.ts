@@ -1,15 +1,8 @@
-import { existsSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { readRegularFileSync } from '../../../infra/lib/regularFile.ts';
+import { existsSync } from 'node:fs';
 import { createRateLimiter } from '../../../infra/ratelimit/memory.ts';
-import {
-  createDataFolder,
-  dataFolderError,
-  requirePrivateFolder,
-} from '../../../infra/sqlite/dataFolder.ts';
+import { createDataFolder, requirePrivateFolder } from '../../../infra/sqlite/dataFolder.ts';
 import { eventLogFile } from '../../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
-import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { guardAppends } from '../../../shared/eventlog/appendsWhileFollowed.ts';
@@ -18,7 +11,6 @@ import { withBoundedBacklog } from '../../../shared/projections/boundedBacklog.t
 import { withTextsShared } from '../../../shared/search/recentTexts.ts';
 import { withStorageLimits } from '../../../shared/storage/limitedStore.ts';
 import { evictErased } from '../../../shared/erasure/evictErased.ts';
-import { isPastDeadline } from '../../../shared/runs/recovery/interruptTurn.ts';
 import { startPolling, type PeriodicTask } from '../../process/upkeep/periodicTask.ts';
 import {
   createDamagedRowReporter,
@@ -40,17 +32,11 @@ import { openFeed } from '../features/feed.ts';
 import { embeddedReplaysPart } from '../features/replays.ts';
 import { openRelay } from '../features/relay.ts';
 import { judgeClock, retentionSweepPart, witnessEvidence } from '../features/retention.ts';
-import { systemClock, systemIds } from '../system.ts';
+import { systemClock } from '../system.ts';
+import { openInstance } from './instance.ts';
 import { openEmbeddedReadModels, readModelsPart } from './readModels.ts';
 import { openStorageLimits } from '../features/storage.ts';
 import { openEmbeddedWebhooks } from '../features/webhooks.ts';
-
-/**
- * By the local clock. It only matters for servers that share a cluster without a database: they have
- * no other way to judge each other's turns.
- */
-const isOverdue = ({ deadline }: { deadline: string }): boolean =>
-  isPastDeadline(deadline, systemClock.now());
 
 /**
  * Opens the log in a data folder. A new log is reported: it may mean that the folder was lost, which
@@ -69,31 +55,6 @@ async function openFolderLog(
       'there was no event log in the data folder: an empty one was created',
     );
   return opened;
-}
-
-/** Every event of a turn that begins has it. */
-const INSTANCE_ID = /^[\w-]{1,64}$/;
-
-/**
- * The instance id of the folder's server, created at the first start. The server lock ensures that
- * only one process uses it.
- */
-function readOrCreateInstanceId(folder: string): string {
-  const file = join(folder, 'instance-id');
-  try {
-    const existing = existsSync(file) ? readRegularFileSync(file).toString().trim() : '';
-    if (INSTANCE_ID.test(existing)) return existing;
-    if (existing !== '')
-      throw new TurnlogError(
-        'configuration_invalid',
-        `The file ${file} is damaged. Remove it: the next start creates another one.`,
-      );
-    const created = systemIds.uuid();
-    writeFileSync(file, `${created}\n`, { mode: 0o600 });
-    return created;
-  } catch (error) {
-    throw dataFolderError(folder, error);
-  }
 }
 
 /** Logs the trouble of a store when it changes, for an adapter that does not log it itself. */
@@ -137,10 +98,6 @@ export async function openEmbedded(
     damagedRows,
   });
   const { projector, readModels } = models;
-  const id = readOrCreateInstanceId(dataFolder);
-  // The lock excludes other servers of this folder's log, whatever their instance id was. A cluster
-  // may have other servers.
-  const isGone = (owner: string): boolean => 'folder' in log || owner === id;
   const limits = openStorageLimits(opening, readModels, [
     dataFolder,
     place.keysFolder,
@@ -162,7 +119,7 @@ export async function openEmbedded(
     readModels,
     cachedRows: { ...readModels, forget: models.forget },
     rateLimiter: createRateLimiter(),
-    instance: { id, isGone, isOverdue },
+    instance: await openInstance(place),
     sharesLog: !('folder' in log),
   };
   const api = await openRunContext(opening, storage);
