@@ -23,6 +23,7 @@ import {
   restoredKeysPart,
   erasureNoticePart,
 } from '../../process/upkeep/erasures.ts';
+import { ownTurnsPart } from '../../process/upkeep/ownTurns.ts';
 import { newestEventPart } from '../../process/startup/newestEvent.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
 import { appendWaitMs, locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
@@ -124,8 +125,9 @@ export async function openEmbedded(
   };
   const api = await openRunContext(opening, storage);
   const relay = await openRelay(opening, store);
-  // The adapter of a cluster logs its trouble itself.
-  const watch = 'folder' in log ? [{ upkeep: () => logStoreTrouble(store, logger) }] : [];
+  // The adapter of a cluster logs its trouble itself, and may record the start of a turn late.
+  const logPart =
+    'folder' in log ? { upkeep: () => logStoreTrouble(store, logger) } : ownTurnsPart(api);
   const readModelsParts = [readModelsPart(projector, api, models.queries)];
   const feed = openFeed(opening, store);
   const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
@@ -171,11 +173,6 @@ export async function openEmbedded(
     place,
   );
   const read = { tiles: prover.tiles, ...feed.served, webhooks: webhooks.served };
-  const last = [
-    webhooks.part,
-    embeddedReplaysPart(api, readModelsParts, place),
-    ...watch,
-    ...relay,
-  ];
+  const last = [webhooks.part, embeddedReplaysPart(api, readModelsParts, place), logPart, ...relay];
   return { api: { ...api, judge, ...read }, dataFolder, parts: [...parts, ...erasures, ...last] };
 }
