@@ -5,7 +5,7 @@ import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { errorSummary } from '../../../shared/lib/errors/errorSummary.ts';
 import { createTransientRetry, type RetryTransient } from './transientFailures.ts';
 import { openReplayStream, type ReplayStream } from './replayStream.ts';
-import type { ReplayRunContext } from './replayContext.ts';
+import { ReplayCancelled, type ReplayRunContext } from './replayContext.ts';
 import { createBudget, countUncompared } from './budget.ts';
 import { replaySession } from './replaySession.ts';
 import { withSessionMemory } from './sessionMemory.ts';
@@ -13,6 +13,22 @@ import { withSessionMemory } from './sessionMemory.ts';
 /** Returns true when the replay was cancelled or erased, so that nothing more is recorded. */
 const isReplayEnded = (error: unknown): boolean =>
   isRejection(error, 'replay_ended') || isRejection(error, 'replay_missing');
+
+/**
+ * A log that calls `onEnded` when a record finds the replay ended: the failure of a record in the background
+ * would be noticed only by a later one.
+ */
+const withEndNoticed = (log: ReplayStream, onEnded: () => void): ReplayStream => ({
+  ...log,
+  async record(command) {
+    try {
+      await log.record(command);
+    } catch (error) {
+      if (isReplayEnded(error)) onEnded();
+      throw error;
+    }
+  },
+});
 
 interface ReplayWork {
   replay: RunningReplay;
@@ -40,7 +56,6 @@ async function runSession(
     });
   } catch (error) {
     signal.throwIfAborted();
-    if (isReplayEnded(error)) throw error;
     const { session_id } = session;
     const code =
       isTurnlogError(error) || error instanceof Rejection ? error.code : 'internal_error';
@@ -59,11 +74,14 @@ async function runSession(
 export async function runReplay(
   replaying: ReplayRunContext,
   replayId: string,
-  signal: AbortSignal,
+  stopped: AbortSignal,
 ): Promise<void> {
   const { context } = replaying;
+  const cancelled = new AbortController();
+  const signal = AbortSignal.any([stopped, cancelled.signal]);
   const retry = createTransientRetry(context.logger, signal);
-  const log = await retry(() => openReplayStream(context, replayId, signal));
+  const opened = await retry(() => openReplayStream(context, replayId, signal));
+  const log = withEndNoticed(opened, () => cancelled.abort(new ReplayCancelled()));
   const state = log.state();
   if (state.status !== 'running') return;
   const { settings, sessions } = state;
@@ -93,12 +111,10 @@ export async function runReplay(
   };
   const lanes = Array.from({ length: settings.concurrency }, replayRemaining);
   const results = await Promise.allSettled(lanes);
-  signal.throwIfAborted();
+  stopped.throwIfAborted();
+  if (cancelled.signal.aborted) return;
   const failed = results.find((one) => one.status === 'rejected');
-  if (failed) {
-    if (isReplayEnded(failed.reason)) return;
-    throw failed.reason;
-  }
+  if (failed) throw failed.reason;
   const finalState = log.state();
   const allEnded =
     'sessions' in finalState && finalState.sessions.all().every(({ ended }) => ended);
