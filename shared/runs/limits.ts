@@ -113,6 +113,8 @@ export const RUN_LIMITS = {
      * @beyond 502 `model_error`
      */
     answerValues: 20_000,
+    /** JSON values in an event of a streamed answer, which is read in one step. */
+    eventValues: 2_000,
     /** Bytes read of an error response. */
     errorBytes: 64 * KIB,
     /** Characters of an answer's id, model and finish reason. Longer values are truncated. */

@@ -252,7 +252,7 @@ export function streamedChatModelsContract(
   });
 
   test('a usage that is nested as deep as no reader goes is none', async () => {
-    const usage = '['.repeat(9_000) + ']'.repeat(9_000);
+    const usage = '['.repeat(1_900) + ']'.repeat(1_900);
     const chunk = `data: {"choices":[],"usage":${usage}}\n\n`;
     const answer = await answerOf(stream(chunkOf({ content: 'Hi' }), END, chunk, DONE));
     expect(answer).toMatchObject({ content: 'Hi', tokens: undefined });

@@ -6,7 +6,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
 import { nullish } from './chunk.ts';
 import { FINISH_REASONS } from '../finishReasons.ts';
-import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
+import { extraFieldsOf, recordableJson, reasoningOf } from './providerFields.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 const { functionNameChars, callIdChars, argumentsChars, labelChars, reasoningChars } = LIMITS.model;
@@ -94,7 +94,7 @@ function toolCalls(message: Message): AnsweredToolCall[] {
     return {
       id,
       type: 'function',
-      ...(extra && isRecordable(extra) && { extra }),
+      ...(extra && recordableJson(extra) !== undefined && { extra }),
       function: {
         name: toStorableText(call.function.name),
         arguments: toStorableText(call.function.arguments ?? ''),

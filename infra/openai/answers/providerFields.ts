@@ -38,14 +38,14 @@ export const isNestedDeeper = (value: unknown, levels: number): boolean =>
   (levels === 0 || Object.values(value).some((member) => isNestedDeeper(member, levels - 1)));
 
 /**
- * True for fields that can be recorded and sent back: storable texts, within the limits of depth
- * and length.
+ * The JSON of fields that can be recorded and sent back: storable texts, within the limits of depth
+ * and length. Undefined for others.
  */
-export function isRecordable(extra: ToolCallExtra): boolean {
+export function recordableJson(extra: ToolCallExtra): string | undefined {
   const { callFieldsChars, callFieldsDepth } = LIMITS.model;
-  if (isNestedDeeper(extra, callFieldsDepth)) return false;
+  if (isNestedDeeper(extra, callFieldsDepth)) return undefined;
   const text = JSON.stringify(extra);
-  return text.length <= callFieldsChars && !UNSTORABLE.test(text);
+  return text.length <= callFieldsChars && !UNSTORABLE.test(text) ? text : undefined;
 }
 
 /** The reasoning of providers: DeepSeek, vLLM and llama.cpp use the first member, OpenRouter the second. */

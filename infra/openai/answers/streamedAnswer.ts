@@ -4,7 +4,7 @@ import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
 import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
 import { type AnswerMemory, createBoundedBuffer } from './boundedBuffer.ts';
 import { parseChunk, type Chunk, type Delta } from './chunk.ts';
-import { extraFieldsOf, isRecordable, reasoningOf } from './providerFields.ts';
+import { extraFieldsOf, reasoningOf, recordableJson } from './providerFields.ts';
 import { createSseParser } from './sseParser.ts';
 import {
   truncatedAnswerError,
@@ -127,6 +127,8 @@ function joinFields(lines: string): ToolCallExtra {
  */
 function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
   const calls: Call[] = [];
+  /** The first call with each id. */
+  const byId = new Map<string, Call>();
   /** As many as there can be calls, because each part may have another index. */
   const byIndex = new Map<number, Call>();
   let latest: Call | undefined;
@@ -148,9 +150,7 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
 
   function existingCall({ index, id, function: called }: CallPart): Call | undefined {
     const atIndex = typeof index === 'number' ? byIndex.get(index) : latest;
-    const matching = id
-      ? (calls.find((call) => call.id === id) ?? (atIndex?.id === '' ? atIndex : undefined))
-      : atIndex;
+    const matching = id ? (byId.get(id) ?? (atIndex?.id === '' ? atIndex : undefined)) : atIndex;
     const mayBegin = called?.name && called.arguments?.startsWith('{');
     return mayBegin &&
       matching &&
@@ -163,9 +163,10 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
 
   /** Fields over the limits are dropped. */
   function addFields(call: Call, part: CallPart): void {
-    const extra = extraFieldsOf(part);
-    if (!extra || !isRecordable(extra)) return;
-    const line = `${JSON.stringify(extra)}\n`;
+    const extra = fieldsLength < FIELDS_CHARS ? extraFieldsOf(part) : undefined;
+    const json = extra && recordableJson(extra);
+    if (json === undefined) return;
+    const line = `${json}\n`;
     fieldsLength += Math.max(line.length, LINE_CHARS);
     if (fieldsLength <= FIELDS_CHARS) call.extra.add(line);
   }
@@ -196,7 +197,10 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
       const call = callOf(part);
       if (!call) return false;
       call.parts += 1;
-      call.id ||= part.id ?? '';
+      if (call.id === '' && part.id) {
+        call.id = part.id;
+        if (!byId.has(call.id)) byId.set(call.id, call);
+      }
       // Some providers repeat the name in each part.
       const name = part.function?.name ?? '';
       if (name !== call.name) call.name += name;
@@ -324,7 +328,7 @@ export function createStreamedAnswerReader(
         showText() ??
         (isInterrupted && finish === undefined ? truncatedAnswerError() : buildCompletion())
       );
-    if (hasMoreValues(data, LIMITS.model.answerValues)) return tooManyPartsError();
+    if (hasMoreValues(data, LIMITS.model.eventValues)) return tooManyPartsError();
     const chunk = parseChunk(data);
     return chunk
       ? addChunk(chunk)

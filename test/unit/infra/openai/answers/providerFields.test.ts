@@ -1,8 +1,10 @@
 import { expect, test } from '@jest/globals';
-import { isRecordable } from '../../../../../infra/openai/answers/providerFields.ts';
+import { recordableJson } from '../../../../../infra/openai/answers/providerFields.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
 
 const { callFieldsChars, callFieldsDepth } = LIMITS.model;
+
+const isRecordable = (extra: object): boolean => recordableJson({ ...extra }) !== undefined;
 
 /** Fields whose JSON has so many characters. */
 const long = (chars: number) => ({ a: 'x'.repeat(chars - '{"a":""}'.length) });

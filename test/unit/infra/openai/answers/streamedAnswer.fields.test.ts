@@ -100,3 +100,50 @@ test('a later usage without counts leaves the reported one', () => {
   reader.add(END);
   expect(JSON.parse(reader.end() as string)).toMatchObject({ usage: counts });
 });
+
+test('an event may have all calls of an answer with their fields, or the longest arguments', () => {
+  const signed = { extra_content: { google: { thought_signature: 'x'.repeat(400) } } };
+  const calls = Array.from({ length: LIMITS.run.toolCalls }, (_, index) => {
+    const called = { name: 'f', arguments: '{"list":[1,2,3,4,5,6,7,8]}' };
+    return { index, id: `c${index}`, type: 'function', function: called, ...signed };
+  });
+  const reader = openReader();
+  expect(reader.add(chunkOf(calls, 'tool_calls'))).toBe(undefined);
+  expect(callsIn(reader.end())).toHaveLength(calls.length);
+  const { argumentsChars } = LIMITS.model;
+  const list = JSON.stringify({ list: '1,'.repeat((argumentsChars - 20) / 2) });
+  const long = { index: 0, id: 'c', function: { name: 'f', arguments: list } };
+  const other = openReader();
+  expect(other.add(chunkOf([long], 'tool_calls'))).toBe(undefined);
+  expect(callsIn(other.end())).toMatchObject([{ function: { arguments: list } }]);
+});
+
+test('an event with thousands of parts, which would be read in one step, ends the answer', () => {
+  const parts = Array.from({ length: 1_500 }, () => ({ id: 'c' }));
+  expect(openReader().add(chunkOf(parts))).toMatchObject({
+    message: "The model provider's answer has too many parts.",
+  });
+});
+
+test('a part finds its call by the id without a look at each call', () => {
+  const reader = openReader();
+  const ids = Array.from({ length: LIMITS.run.toolCalls }, (_, index) => `${index}`.padStart(190));
+  reader.add(chunkOf(ids.map((id) => ({ id, function: { name: 'f' } }))));
+  const find = jest.spyOn(Array.prototype, 'find');
+  reader.add(chunkOf(ids.map((id) => ({ id, function: { arguments: '{}' } }))));
+  expect(find.mock.calls.length).toBeLessThan(5);
+  find.mockRestore();
+  reader.add(END);
+  expect(callsIn(reader.end())).toHaveLength(ids.length);
+});
+
+test('fields are written as JSON once, and no longer when they are over their limit', () => {
+  const reader = openReader();
+  const part = { index: 0, x: 'x'.repeat(LIMITS.model.callFieldsChars - 10) };
+  reader.add(chunkOf([{ index: 0, id: 'c', function: { name: 'f' } }]));
+  const twenty = chunkOf(Array.from({ length: 20 }, () => part));
+  const stringify = jest.spyOn(JSON, 'stringify');
+  reader.add(twenty);
+  expect(stringify).toHaveBeenCalledTimes(5);
+  stringify.mockRestore();
+});
