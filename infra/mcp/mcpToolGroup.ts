@@ -17,15 +17,6 @@ export interface McpGroup extends ToolGroup {
 
 const failed = (result: string): ToolResult => ({ result, is_error: true });
 
-/** The arguments as JSON; undefined where they are nested too deep for that. */
-function jsonOf(args: unknown): string | undefined {
-  try {
-    return JSON.stringify(args);
-  } catch {
-    return undefined;
-  }
-}
-
 /** The failure of a call as text for the model. */
 const failureText = ({ kind, quote }: McpFailure, { callMs }: McpServer): string =>
   ({
@@ -74,20 +65,19 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
     return result;
   }
 
-  /** The problem of arguments, and of their JSON; undefined where they are valid. */
+  /** The problem of arguments; undefined where they are valid. */
   async function problemOf(
     schema: string,
-    args: string | undefined,
+    args: string,
     { account_id, signal }: Calling,
   ): Promise<string | undefined> {
-    if (args === undefined) return 'they can’t be checked';
     if (!args.startsWith('{')) return 'they must be a JSON object';
     return abortable(resources.schemas.argumentsProblemOf(schema, args, account_id), signal);
   }
 
   async function call(
     { function: wanted, name: tool, schema }: ListedTool,
-    args: string | undefined,
+    args: string,
     calling: Calling,
   ): Promise<ToolResult> {
     const problem = await problemOf(schema, args, calling);
@@ -96,7 +86,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
         `The arguments of ${wanted} do not fit: ${problem}. Their JSON Schema: ${schema}`,
       );
     if (!supervised.connection()) return away;
-    return callTool({ tool, args: args! }, calling);
+    return callTool({ tool, args }, calling);
   }
 
   return {
@@ -112,7 +102,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
       const listed = supervised.tools()?.find((each) => each.name === tool);
       if (!listed) return failed(`The server ${server.name} has no tool ${tool} any more.`);
       try {
-        return await call(listed, jsonOf(args), calling);
+        return await call(listed, args, calling);
       } catch (error) {
         calling.signal.throwIfAborted();
         if (error instanceof TurnlogError) return failed(error.message);

@@ -4,6 +4,7 @@ import { LIMITS } from '../../shared/limits.ts';
 import type { GroupTool, ToolGroup, Calling } from '../../shared/ports/toolGroup.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
 import { ToolFailure, type Tool } from './tool.ts';
+import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
 import { lazyValidator, problemsOf } from '../../shared/lib/validation/validation.ts';
 
 const MARK = '… (cut off)';
@@ -25,7 +26,34 @@ export function truncate(text: string, bytes: number): string {
 /** A function that is offered to a model. */
 interface OfferedTool {
   info: ToolInfo;
-  call(args: unknown, calling: Calling): Promise<ToolResult>;
+  /** Calls it with arguments as JSON text. */
+  call(args: string, calling: Calling): Promise<ToolResult>;
+}
+
+const {
+  resultBytes,
+  functions,
+  definitionBytes,
+  builtInArgumentsChars,
+  argumentsValues,
+  problems,
+} = LIMITS.tool;
+
+/** Bytes of invalid arguments that are shown to the model. */
+const SHOWN_ARGUMENT_BYTES = 1_024;
+
+function parseArguments(args: string, name: string): unknown {
+  if (hasMoreValues(args, argumentsValues))
+    throw new ToolFailure(
+      `The arguments of ${name} have more than ${argumentsValues} values. Make several calls with fewer.`,
+    );
+  try {
+    return JSON.parse(args) as unknown;
+  } catch {
+    // Requests show the model `{}` in place of these arguments, which some servers reject.
+    const written = truncate(args, SHOWN_ARGUMENT_BYTES);
+    throw new ToolFailure(`The arguments of ${name} are not valid JSON: ${written}`);
+  }
 }
 
 /** Offers a built-in tool as a function of the same name, and validates its arguments. */
@@ -35,23 +63,34 @@ function offerBuiltIn(tool: Tool): OfferedTool {
   return {
     info: { name, description, parameters: { ...parameters } },
     async call(args, calling) {
+      if (args.length > builtInArgumentsChars)
+        throw new ToolFailure(
+          `The arguments of ${name} are longer than ${builtInArgumentsChars} characters.`,
+        );
+      const value = parseArguments(args, name);
       const validate = validator();
-      if (validate(args)) return { result: await tool.run(args, calling), is_error: false };
-      const problems = problemsOf(validate.errors)
+      if (validate(value)) return { result: await tool.run(value, calling), is_error: false };
+      const found = problemsOf(validate.errors?.slice(0, problems))
         .map(({ path, message }) => `${path.slice(1) || 'they'} ${message}`)
         .join('; ');
       const schema = JSON.stringify(parameters);
       throw new ToolFailure(
-        `The arguments of ${name} do not fit: ${problems}. Their JSON Schema: ${schema}`,
+        `The arguments of ${name} do not fit: ${found}. Their JSON Schema: ${schema}`,
       );
     },
   };
 }
 
-/** Offers a tool of a group. The group validates the arguments. */
+/**
+ * Offers a tool of a group, which validates the arguments. They are passed on as text: their values take
+ * many times its memory, and a call may last long.
+ */
 const offerGroupTool = (group: ToolGroup, tool: GroupTool): OfferedTool => ({
   info: { name: tool.function, description: tool.description, parameters: tool.parameters },
-  call: (args, calling) => group.call(tool.name, args, calling),
+  async call(args, calling) {
+    parseArguments(args, tool.function);
+    return group.call(tool.name, args, calling);
+  },
 });
 
 /**
@@ -83,8 +122,6 @@ function createToolFinder<BuiltIn>(
   };
 }
 
-const { resultBytes, functions, definitionBytes } = LIMITS.tool;
-
 const cut = ({ result, is_error }: ToolResult): ToolResult => ({
   result: truncate(result, resultBytes),
   is_error,
@@ -93,19 +130,6 @@ const cut = ({ result, is_error }: ToolResult): ToolResult => ({
 const failure = (message: string): ToolResult => cut({ result: message, is_error: true });
 
 const unsupported = (why: string): TurnlogError => new TurnlogError('tool_not_supported', why);
-
-/** Bytes of invalid arguments that are shown to the model. */
-const SHOWN_ARGUMENT_BYTES = 1_024;
-
-function parseArguments(args: string, name: string): unknown {
-  try {
-    return args.trim() === '' ? {} : (JSON.parse(args) as unknown);
-  } catch {
-    // Requests show the model `{}` in place of these arguments, which some servers reject.
-    const written = truncate(args, SHOWN_ARGUMENT_BYTES);
-    throw new ToolFailure(`The arguments of ${name} are not valid JSON: ${written}`);
-  }
-}
 
 /** Lists a group as one entry for all of its tools, and one for each tool. */
 function listGroup(group: ToolGroup): ToolInfo[] {
@@ -194,7 +218,7 @@ export function createToolbox(tools: readonly Tool[], groups: readonly ToolGroup
       const tool = callable(names).find(({ info }) => info.name === name);
       if (!tool) return failure(`There is no function ${JSON.stringify(name)}.`);
       try {
-        return cut(await tool.call(parseArguments(args, name), { account_id, signal }));
+        return cut(await tool.call(args.trim() || '{}', { account_id, signal }));
       } catch (error) {
         signal.throwIfAborted();
         return failure(error instanceof ToolFailure ? error.message : `The tool ${name} failed.`);

@@ -20,7 +20,10 @@ export interface ToolGroup {
   tools(): readonly GroupTool[] | undefined;
   /** Waits for the first listing. Errors: `tool_error`, retriable, when there is none in time. */
   known(): Promise<readonly GroupTool[]>;
-  /** Calls a tool by its name. Failures are results; rejects only with the abort reason. */
-  call(tool: string, args: unknown, calling: Calling): Promise<ToolResult>;
+  /**
+   * Calls a tool by its name with arguments as JSON text. Failures are results; rejects only with the
+   * abort reason.
+   */
+  call(tool: string, args: string, calling: Calling): Promise<ToolResult>;
   health(): GroupHealth;
 }

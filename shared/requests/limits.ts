@@ -14,7 +14,7 @@ export const REQUEST_LIMITS = {
      */
     bodies: 0.04,
     /**
-     * Prompts of runs in flight, unless MAX_PROMPT_BYTES is set.
+     * Prompts in flight, unless MAX_PROMPT_BYTES is set.
      * @beyond [waits](#runs)
      */
     prompts: 0.04,

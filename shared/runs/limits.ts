@@ -55,7 +55,7 @@ export const RUN_LIMITS = {
      */
     compactionPause: 16,
     /**
-     * Time to count the tokens of one text.
+     * Time to count a text's tokens.
      * @beyond 429/503
      */
     countMs: 15_000,
@@ -156,7 +156,7 @@ export const RUN_LIMITS = {
     /** Classes of characters with many ranges in the patterns of a schema. */
     patternClasses: 500,
     /**
-     * Time to compile a schema or to check an answer.
+     * Time to compile a schema or check an answer.
      * @beyond schema 400, answer 502
      */
     checkMs: 1_000,
@@ -273,10 +273,21 @@ export const RUN_LIMITS = {
      */
     functions: 128,
     /**
-     * Bytes of all offered functions.
+     * Bytes of offered functions.
      * @beyond 400 `tool_not_supported`
      */
     definitionBytes: 256 * KIB,
+    /** Characters of the arguments of a built-in tool. */
+    builtInArgumentsChars: 16 * KIB,
+    /**
+     * Values in arguments.
+     * @beyond error for the model
+     */
+    argumentsValues: 5_000,
+    /** Problems of the arguments of a built-in tool that the model is told. */
+    problems: 5,
+    /** From so many characters of arguments on, calls begin in turn with the work of other accounts. */
+    pacedArgumentsChars: 2 * KIB,
   },
   /** Limits of MCP servers. */
   mcp: {
@@ -328,7 +339,7 @@ export const RUN_LIMITS = {
     connectMs: 30_000,
     listMs: 10_000,
     /**
-     * Wait of a run for a server's first list.
+     * Wait for a server's first list.
      * @beyond 502 `tool_error`, no turn
      */
     firstListMs: 5_000,

@@ -42,7 +42,7 @@ export const SEARCH_LIMITS = {
     /** Turns reported for a session that was found, starting with the first. */
     matches: 20,
     /**
-     * Wait of a search for the index.
+     * Wait for the index.
      * @beyond `index.complete_until`; exports and replays 503
      */
     waitMs: 1_000,

@@ -5,7 +5,7 @@ export const SESSION_LIMITS = {
     /** Longest `Prefer: wait`, in seconds. */
     waitSeconds: 60,
     /**
-     * Requests that wait for a turn. One account may have half of
+     * Requests waiting for a turn. One account may have half of
      * them.
      * @beyond 429/503
      */

@@ -3,6 +3,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { ToolCalledData } from '../../sessions/events.ts';
 import { LIMITS } from '../../limits.ts';
 import { KIB } from '../../lib/units.ts';
+import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import type { AnsweredToolCall, ChatAnswer } from '../../ports/chatModel.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
@@ -97,8 +98,10 @@ export async function callTools(
 
   async function start(call: AnsweredToolCall): Promise<void> {
     // Calls that resolve immediately would otherwise block the event loop, and the timer of the
-    // run's time limit.
-    if (pending.length > 0) await yieldToOthers();
+    // run's time limit. Parsing long arguments takes milliseconds.
+    if (call.function.arguments.length >= LIMITS.tool.pacedArgumentsChars)
+      await yieldToEventLoop(run.request.actor.account_id);
+    else if (pending.length > 0) await yieldToOthers();
     signal.throwIfAborted();
     pending.push(startCall(context, { run, round }, call, stop.signal));
   }

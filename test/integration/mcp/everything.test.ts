@@ -60,23 +60,23 @@ describe.each(['stdio', 'streamable HTTP'])('server-everything over %s', (kind) 
   });
 
   test('answers calls with text', async () => {
-    expect(await group.call('echo', { message: 'hello' }, calling)).toEqual({
+    expect(await group.call('echo', '{"message":"hello"}', calling)).toEqual({
       result: 'Echo: hello',
       is_error: false,
     });
-    const sum = await group.call('get-sum', { a: 2, b: 40 }, calling);
+    const sum = await group.call('get-sum', '{"a":2,"b":40}', calling);
     expect(sum).toEqual({ result: expect.stringContaining('42'), is_error: false });
   });
 
   test('has its arguments checked before the call', async () => {
-    expect(await group.call('get-sum', { a: 'two', b: 40 }, calling)).toEqual({
+    expect(await group.call('get-sum', '{"a":"two","b":40}', calling)).toEqual({
       result: expect.stringMatching(/^The arguments of everything__get-sum do not fit: a must be/),
       is_error: true,
     });
   });
 
   test('names what is no text', async () => {
-    const { result } = await group.call('get-tiny-image', {}, calling);
+    const { result } = await group.call('get-tiny-image', '{}', calling);
     expect(result).toMatch(/\[image, image\/png, \d+ bytes\]/);
   });
 
@@ -84,22 +84,21 @@ describe.each(['stdio', 'streamable HTTP'])('server-everything over %s', (kind) 
     const leaving = new AbortController();
     const reason = new Error('the run is over');
     const began = performance.now();
-    const call = group.call(
-      'trigger-long-running-operation',
-      { duration: 20, steps: 4 },
-      { account_id: 'a', signal: leaving.signal },
-    );
+    const call = group.call('trigger-long-running-operation', '{"duration":20,"steps":4}', {
+      account_id: 'a',
+      signal: leaving.signal,
+    });
     setTimeout(() => leaving.abort(reason), 200);
     await expect(call).rejects.toBe(reason);
     expect(performance.now() - began).toBeLessThan(10_000);
-    expect((await group.call('echo', { message: 'still here' }, calling)).is_error).toBe(false);
+    expect((await group.call('echo', '{"message":"still here"}', calling)).is_error).toBe(false);
   });
 
   test('makes calls side by side', async () => {
     const began = performance.now();
     const results = await Promise.all(
       Array.from({ length: 8 }, () =>
-        group.call('trigger-long-running-operation', { duration: 2, steps: 1 }, calling),
+        group.call('trigger-long-running-operation', '{"duration":2,"steps":1}', calling),
       ),
     );
     expect(results.every(({ is_error }) => !is_error)).toBe(true);

@@ -52,7 +52,7 @@ async function opened(mode: string, more = {}) {
   const group = openGroup(serverWith(hostileServer(mode, file), more));
   await until(() => group.tools() !== undefined, 20_000);
   const tools = await group.known();
-  const act = (what: string) => group.call('act', { what }, calling);
+  const act = (what: string) => group.call('act', JSON.stringify({ what }), calling);
   return { group, tools, act };
 }
 
@@ -213,7 +213,7 @@ describe('a server that', () => {
     expect(tools.map(({ name }) => name)).toEqual(['act']);
     await act('');
     await until(() => group.tools()?.length === 2);
-    expect(await group.call('later', {}, calling)).toEqual({
+    expect(await group.call('later', '{}', calling)).toEqual({
       result: 'called later',
       is_error: false,
     });
@@ -243,7 +243,7 @@ test('schemas that would harm are refused, and others do not: no check takes lon
   expect(tools.map(({ name }) => name)).toEqual(['fine', 'draft7', 'slow', 'branching', 'proto']);
   const longest = async (tool: string, args: unknown) => {
     const began = performance.now();
-    const result = await group.call(tool, args, calling);
+    const result = await group.call(tool, JSON.stringify(args), calling);
     expect(performance.now() - began).toBeLessThan(10_000);
     return result;
   };
@@ -330,11 +330,11 @@ describe('a server over HTTP that', () => {
       });
     });
     await group.known();
-    expect((await group.call('act', {}, calling)).result).toBe('in session 1');
-    const late = group.call('act', { late: true }, calling);
+    expect((await group.call('act', '{}', calling)).result).toBe('in session 1');
+    const late = group.call('act', '{"late":true}', calling);
     await until(() => answerLate !== undefined);
     forgotten = true;
-    expect(await group.call('act', {}, calling)).toEqual({
+    expect(await group.call('act', '{}', calling)).toEqual({
       result:
         'The server has forgotten the session and did not make the call. Try again in a few seconds.',
       is_error: true,
@@ -342,7 +342,7 @@ describe('a server over HTTP that', () => {
     await until(() => group.health().state === 'away');
     expect(group.health()).toMatchObject({ name: 'files', reason: 'it has forgotten the session' });
     await until(() => session === 2 && group.health().state === 'up');
-    expect((await group.call('act', {}, calling)).result).toBe('in session 2');
+    expect((await group.call('act', '{}', calling)).result).toBe('in session 2');
     // A call that the server still works on keeps its outcome, and does not delay the new session.
     answerLate!();
     expect((await late).result).toBe('in session 1');
@@ -415,11 +415,11 @@ describe('a server over HTTP that', () => {
     await until(() => group.tools() !== undefined && other.tools() !== undefined, 20_000);
     const stopping = new AbortController();
     const call = { ...calling, signal: stopping.signal };
-    const calls = [1, 2, 3, 4].map(() => group.call('act', {}, call).catch(() => 'stopped'));
+    const calls = [1, 2, 3, 4].map(() => group.call('act', '{}', call).catch(() => 'stopped'));
     const connected = other.health();
     // The thread would end within a second.
     await new Promise((resolve) => setTimeout(resolve, 3_000));
-    expect(await other.call('act', { what: '' }, calling)).toEqual({
+    expect(await other.call('act', '{"what":""}', calling)).toEqual({
       result: 'called act',
       is_error: false,
     });

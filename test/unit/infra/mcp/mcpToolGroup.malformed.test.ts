@@ -43,7 +43,7 @@ test('a malformed item of an answer is replaced alone, and the log and health na
   await until(() => group.health().state === 'up');
   const invalid = '[content that is not valid]';
   for (let nth = 0; nth < 2; nth += 1)
-    expect(await group.call('act', { what: 'malformed' }, calling)).toEqual({
+    expect(await group.call('act', '{"what":"malformed"}', calling)).toEqual({
       result: ['one', invalid, invalid, invalid, invalid, 'two'].join('\n'),
       is_error: false,
     });
@@ -52,7 +52,7 @@ test('a malformed item of an answer is replaced alone, and the log and health na
     problems: ['4 of the items in the last answer of "act" are not valid'],
   });
   expect(warnings).toEqual([{ server: 'files', tool: 'act', items: 4 }]);
-  expect(await group.call('act', { what: '' }, calling)).toEqual({
+  expect(await group.call('act', '{"what":""}', calling)).toEqual({
     result: 'called act',
     is_error: false,
   });
@@ -89,7 +89,7 @@ test.each([
   const group = openGroup(serverWith({ kind: 'http', url, headers: {} }));
   await group.known();
   await until(() => group.health().state === 'up');
-  expect(await group.call('act', {}, calling)).toEqual({
+  expect(await group.call('act', '{}', calling)).toEqual({
     result: `The server’s answer is not valid${named}. Whether it did something is not known.`,
     is_error: true,
   });

@@ -26,7 +26,8 @@ async function openForgetful() {
   const server = await startForgetfulServer();
   const group = openGroup(serverWith(server.transport));
   await until(() => group.health().state === 'up');
-  const call = async (nth: number) => (await group.call('act', { nth }, calling)).result;
+  const call = async (nth: number) =>
+    (await group.call('act', JSON.stringify({ nth }), calling)).result;
   return { server, group, call };
 }
 
@@ -68,7 +69,8 @@ test('a call that waits while its server goes away is known not to be made', asy
   const file = join(folder, 'calls');
   const group = openGroup(serverWith(hostileServer('plain', file)));
   await until(() => group.health().state === 'up');
-  const call = async (what: string) => (await group.call('act', { what }, calling)).result;
+  const call = async (what: string) =>
+    (await group.call('act', JSON.stringify({ what }), calling)).result;
   const hanging = numbered(LIMITS.mcp.callsOfAccount - 1).map(() => call('hang'));
   await until(
     () => existsSync(file) && readFileSync(file, 'utf8') === 'called\n'.repeat(hanging.length),
