@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import { SLICE_BYTES } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
+import type { PageOf } from '../../../shared/ports/readModels.ts';
 import type { ToolInfo } from '../../../shared/ports/toolbox.ts';
 import type { RouteContext } from '../context.ts';
 import { defineFeature } from '../http/feature.ts';
@@ -58,17 +59,27 @@ const ModelListQuery = Type.Object(namedPageQuery('models'), {
 const ToolListQuery = Type.Object(namedPageQuery('tools'), { additionalProperties: false });
 
 /**
- * The page of a list in memory, and its `Link`. Throws `position_unknown` if the list no longer has the
- * entry that the page follows.
+ * The index of the first entry, or of the one after a name. Throws `position_unknown` if the list no
+ * longer has that name.
  */
+function indexAfter<Entry>(
+  entries: readonly Entry[],
+  nameOf: (entry: Entry) => string,
+  after: string | undefined,
+): number {
+  const start = after === undefined ? 0 : entries.findIndex((entry) => nameOf(entry) === after) + 1;
+  if (after !== undefined && start === 0) throw unknownPageError();
+  return start;
+}
+
+/** The page of a list in memory, and its `Link`. Throws as `indexAfter`. */
 function pageOf<Entry>(
   entries: readonly Entry[],
   nameOf: (entry: Entry) => string,
   { limit = Infinity, after }: { limit?: number; after?: string },
   ctx: Context,
 ): Entry[] {
-  const start = after === undefined ? 0 : entries.findIndex((entry) => nameOf(entry) === after) + 1;
-  if (after !== undefined && start === 0) throw unknownPageError();
+  const start = indexAfter(entries, nameOf, after);
   const page = entries.slice(start, start + limit);
   if (start + page.length < entries.length) setNextLink(ctx, nameOf(page.at(-1)!));
   return page;
@@ -95,17 +106,33 @@ const TOOL_LIST: ListFormat<ToolInfo> = {
   cursorOf: ({ name }) => name,
 };
 
-/** Sends the tools in slices: servers may have thousands, with large schemas. */
+/** Tools that are read at a time, and the memory of their schemas and of the text that is sent. */
+const TOOLS_READ = 4;
+const TOOL_LIST_BYTES = 6 * SLICE_BYTES;
+
+/**
+ * Sends the tools between two names in slices: servers may have thousands, with large schemas. They are read a
+ * few at a time, because a slow client would keep lists in memory that servers have replaced.
+ */
 async function sendToolList(
-  { responseMemory, logger }: RouteContext,
-  rows: readonly ToolInfo[],
+  { catalogue, responseMemory, logger }: RouteContext,
+  { after, last }: { after: string | undefined; last: string | undefined },
   account_id: string,
   ctx: Context,
 ): Promise<undefined> {
-  const to = { account_id, pretty: wantsPretty(ctx) };
-  const pieces = renderList(() => Promise.resolve({ rows: [...rows], more: false }), TOOL_LIST, to);
-  const permit = await responseMemory.acquire(account_id, 2 * SLICE_BYTES, ctx.res);
-  await permit.holdUntilSent(2 * SLICE_BYTES);
+  async function read(sent = after): Promise<PageOf<ToolInfo>> {
+    const tools = catalogue.toolbox.list();
+    const start = indexAfter(tools, TOOL_LIST.cursorOf, sent);
+    const rows = tools.slice(start, start + TOOLS_READ);
+    const end = rows.findIndex(({ name }) => name === last) + 1;
+    return end > 0
+      ? { rows: rows.slice(0, end), more: false }
+      : { rows, more: rows.length === TOOLS_READ };
+  }
+
+  const pieces = renderList(read, TOOL_LIST, { account_id, pretty: wantsPretty(ctx) });
+  const permit = await responseMemory.acquire(account_id, TOOL_LIST_BYTES, ctx.res);
+  await permit.holdUntilSent(TOOL_LIST_BYTES);
   const body = destroyOnError([], pieces, logger, ctx);
   sendJson(ctx, 200, Readable.from(body, { objectMode: false }));
 }
@@ -120,8 +147,8 @@ const listToolsRoute = defineRoute({
   data: ToolList,
   errors: ['position_unknown'],
   handle: async (api, { actor: { account_id }, query }, ctx) => {
-    const tools = pageOf(api.catalogue.toolbox.list(), ({ name }) => name, query, ctx);
-    return sendToolList(api, tools, account_id, ctx);
+    const page = pageOf(api.catalogue.toolbox.list(), TOOL_LIST.cursorOf, query, ctx);
+    return sendToolList(api, { after: query.after, last: page.at(-1)?.name }, account_id, ctx);
   },
 });
 
