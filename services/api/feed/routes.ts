@@ -64,10 +64,14 @@ async function awaitFirstPages(
   const second = pages.next();
   await resolvesWithin(second, FIRST_EVENTS_WAIT_MS);
   return (async function* () {
-    if (!first.done) yield first.value;
-    const next = await second;
-    if (!next.done) yield next.value;
-    yield* pages;
+    try {
+      if (!first.done) yield first.value;
+      const next = await second;
+      if (!next.done) yield next.value;
+      yield* pages;
+    } finally {
+      await pages.return();
+    }
   })();
 }
 
@@ -114,12 +118,14 @@ const followEventsRoute = defineRoute({
       return { bytes, media: JSONL };
     }
     const memory = responseMemoryFor(api, accountId, UNLIMITED_MS);
-    const following = api.feed.followAccount(accountId, { ...options, memory });
+    const followFrom = (start: FeedStart) =>
+      api.feed.followAccount(accountId, { ...options, from: start, memory });
+    const following = followFrom(from);
     onResponseClosed(ctx.res, () => void following.return());
     const pages = await awaitFirstPages(following);
     const isAllowed = createKeyCheck(api, actor);
     sendEventStream(ctx, isAllowed, () =>
-      streamEvents(api, { actor, isAllowed, name: query.event }, pages, ctx),
+      streamEvents(api, { actor, isAllowed, name: query.event, followFrom }, pages, ctx),
     );
     return undefined;
   },

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Context } from 'koa';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
-import type { FeedItem, FeedPage } from '../../../shared/feed/accountFeed.ts';
+import type { FeedItem, FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
@@ -24,6 +24,8 @@ const positionEvent = (cursor: string): SseEvent => ({
 interface FeedReader {
   actor: Actor;
   isAllowed: KeyCheck;
+  /** Follows the feed again from a position. */
+  followFrom: (from: FeedStart) => AsyncIterable<FeedPage>;
   /** The name of the server-sent events: their type by default. */
   name: 'type' | 'message' | undefined;
 }
@@ -45,35 +47,52 @@ async function responseDrained(response: ServerResponse): Promise<void> {
 
 /**
  * Streams the pages of a feed: each event with its cursor as id, and at intervals a position where no
- * event comes. It ends when the key is no longer valid; an error is its last event.
+ * event comes. Events whose texts were erased before they could be sent are read again, without the texts. It
+ * ends when the key is no longer valid; an error is its last event.
  */
 export async function* streamEvents(
   api: RouteContext,
-  { actor, isAllowed, name }: FeedReader,
-  pages: AsyncIterable<FeedPage>,
+  { actor, isAllowed, name, followFrom }: FeedReader,
+  firstPages: AsyncIterable<FeedPage>,
   ctx: Context,
 ): AsyncGenerator<SseEvent, void> {
+  const { keys } = api.store;
   const subject = accountStream(actor.account_id);
   const toSseEvent = (item: FeedItem): SseEvent => ({
     id: item.cursor,
     event: name === 'message' ? name : item.event.type,
     data: formatFeedItem(item, api.eventSource),
   });
+  const isOutdated = async ({ textStream }: FeedItem): Promise<boolean> =>
+    textStream !== undefined && keys.isErased(textStream);
   let sentAt = -Infinity;
-  try {
+  let sentUpTo: FeedStart = 'start';
+  /** Streams pages up to the first event that is outdated. Returns whether there is one. */
+  async function* untilOutdated(pages: AsyncIterable<FeedPage>): AsyncGenerator<SseEvent, boolean> {
     for await (const { items, cursor } of pages) {
-      if (!(await isAllowed())) return;
+      if (!(await isAllowed())) return false;
       if (items.length > 0) await api.readAudit.record(api, actor, 'feed', subject);
       // Without a variable for the item, which a suspended generator would keep in memory.
-      for (let index = 0; index < items.length; index += 1) yield toSseEvent(items[index]!);
+      for (let index = 0; index < items.length; index += 1) {
+        if (await isOutdated(items[index]!)) return true;
+        sentUpTo = { after: items[index]!.cursor };
+        yield toSseEvent(items[index]!);
+      }
       // The next page releases the memory of this one.
       if (items.length > 0) await responseDrained(ctx.res);
+      if (cursor !== undefined) sentUpTo = { after: cursor };
       const now = performance.now();
       const isDue = now - sentAt >= LIMITS.feed.progressMs;
       if (items.length === 0 && cursor !== undefined && isDue) yield positionEvent(cursor);
       else if (items.length === 0) continue;
       sentAt = now;
     }
+    return false;
+  }
+
+  try {
+    let isBehind = yield* untilOutdated(firstPages);
+    while (isBehind) isBehind = yield* untilOutdated(followFrom(sentUpTo));
   } catch (error) {
     api.logger.debug({ err: error, account_id: actor.account_id }, 'a stream of events has ended');
     const failure = api.errors.present(

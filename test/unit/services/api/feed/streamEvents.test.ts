@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { expect, test } from '@jest/globals';
 import type { Context } from 'koa';
 import { streamEvents } from '../../../../../services/api/feed/streamEvents.ts';
-import type { FeedItem, FeedPage } from '../../../../../shared/feed/accountFeed.ts';
+import type { FeedItem, FeedPage, FeedStart } from '../../../../../shared/feed/accountFeed.ts';
 import { isFreed } from '../../../../support/jest/garbage.ts';
 
 /** A response whose buffer drains when the test says so. */
@@ -18,6 +18,12 @@ class FakeResponse extends EventEmitter {
     this.emit('close');
   }
 }
+
+const apiWith = (isErased: (stream: string) => boolean | Promise<boolean>) => ({
+  readAudit: { record: async () => undefined },
+  eventSource: '/',
+  store: { keys: { isErased } },
+});
 
 /** A stream of pages with an event each, how many of them were asked for, and their events. */
 function stream(count = Infinity) {
@@ -41,7 +47,7 @@ function stream(count = Infinity) {
     }
     await new Promise(() => undefined);
   }
-  const api = { readAudit: { record: async () => undefined }, eventSource: '/' };
+  const api = apiWith(() => false);
   const reader = { actor: { account_id: 'a' }, isAllowed: async () => true, name: undefined };
   const events = streamEvents(api as never, reader as never, pages(), {
     res: response,
@@ -85,4 +91,80 @@ test('an event that was sent is not kept in memory while the stream waits for th
   await events.next();
   void events.next();
   expect(await isFreed(shown[0]!)).toBe(true);
+});
+
+test('events whose texts were erased before they could be sent are read again', async () => {
+  const erased = new Set<string>();
+  const followed: unknown[] = [];
+  let released = 0;
+  /** The event with a number, whose texts are those of a session while it is not erased. */
+  const itemOf = (number: number): FeedItem => {
+    const textStream = `session-${number}`;
+    const isOpen = !erased.has(textStream);
+    return {
+      event: { id: `${number}`, type: 'turnlog.x', key: 'k', data: isOpen ? 'text' : '' },
+      cursor: `c${number}`,
+      ...(isOpen && { textStream }),
+    } as unknown as FeedItem;
+  };
+  async function* pagesFrom(first: number, after: FeedStart): AsyncGenerator<FeedPage, void> {
+    followed.push(after);
+    try {
+      yield { items: [], cursor: `c${first - 1}`, caughtUp: false };
+      const items = [0, 1, 2].map((index) => itemOf(first + index));
+      yield { items, cursor: items.at(-1)!.cursor, caughtUp: true };
+    } finally {
+      released += 1;
+    }
+  }
+  const reader = {
+    actor: { account_id: 'a' },
+    isAllowed: async () => true,
+    name: undefined,
+    followFrom: (from: FeedStart) => pagesFrom(2, from),
+  };
+  const events = streamEvents(
+    apiWith(async (name) => erased.has(name)) as never,
+    reader as never,
+    pagesFrom(1, 'start'),
+    { res: new FakeResponse(), state: {} } as unknown as Context,
+  );
+  const shown: unknown[] = [];
+  for await (const { event, data } of events) {
+    if (event === 'position') continue;
+    const { id, data: text } = JSON.parse(data) as { id: string; data: string };
+    shown.push([id, text]);
+    if (id === '1') erased.add('session-2');
+  }
+  expect(shown).toEqual([
+    ['1', 'text'],
+    ['2', ''],
+    ['3', 'text'],
+    ['4', 'text'],
+  ]);
+  expect(followed).toEqual(['start', { after: 'c1' }]);
+  expect(released).toBe(2);
+});
+
+test('an event that is erased before anything was sent is read again from the start of its page', async () => {
+  const followed: FeedStart[] = [];
+  let isErased = true;
+  async function* pages(after: FeedStart): AsyncGenerator<FeedPage, void> {
+    followed.push(after);
+    yield { items: [], cursor: 'c7', caughtUp: false };
+    const event = { id: 'event', type: 'turnlog.x', key: 'k' };
+    const items = [{ event, cursor: 'c8', textStream: 'session-1' } as unknown as FeedItem];
+    yield { items, cursor: 'c8', caughtUp: true };
+  }
+  const followFrom = (from: FeedStart) => {
+    isErased = false;
+    return pages(from);
+  };
+  const reader = { actor: { account_id: 'a' }, isAllowed: async () => true, followFrom };
+  const ctx = { res: new FakeResponse(), state: {} } as unknown as Context;
+  const events = streamEvents(apiWith(() => isErased) as never, reader as never, pages('now'), ctx);
+  const names: string[] = [];
+  for await (const { event } of events) names.push(event);
+  expect(names).toEqual(['position', 'turnlog.x']);
+  expect(followed).toEqual(['now', { after: 'c7' }]);
 });
