@@ -6,6 +6,7 @@ import type { RouteContext } from '../context.ts';
 import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
 import { prepareRun, reserveRun } from '../../../shared/runs/prepareRun.ts';
 import { runAgent, startInBackground, startRun } from '../../../shared/runs/runAgent.ts';
+import { createOwnOutcome } from '../../../shared/runs/live/followTurn.ts';
 import { SHARED_SESSION_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { sessionBusyError } from '../../../shared/runs/queueing/sessionQueue.ts';
 import { DEFECT } from '../http/errors/errorPresenter.ts';
@@ -19,7 +20,6 @@ import {
   END_OF_OUTPUT,
   START_OF_OUTPUT,
 } from '../../../shared/sessions/turns/turnOutputPosition.ts';
-import type { RecordedTurnOutcome } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { turnPath } from '../http/responses/envelope.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
@@ -47,13 +47,10 @@ async function runSse(
   const received = started.resultWithin ? readTurnPosition(ctx, turn) : undefined;
   const after = received === 'end' ? END_OF_OUTPUT : (received ?? START_OF_OUTPUT);
   const subject = { account_id, session_id, turn };
-  const end = started.result.then(
-    (data): RecordedTurnOutcome => ({ result: data }),
-    (error: unknown): RecordedTurnOutcome => ({ failed: error }),
-  );
+  const awaitOwnOutcome = createOwnOutcome(started);
   sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
     if (received === undefined) yield startedEvent(subject);
-    yield* turnSse(api, { subject, after, ended: end }, ctx, signal);
+    yield* turnSse(api, { subject, after, awaitOwnOutcome }, ctx, signal);
   });
 }
 

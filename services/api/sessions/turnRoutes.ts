@@ -95,9 +95,10 @@ const streamTurnRoute = defineRoute({
     const ended = first?.turn.outcome && first;
     if (!ended) first?.done();
     const position = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
+    const following = { subject, after: position, first: ended };
     sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
       if (after === undefined) yield startedEvent(subject);
-      yield* turnSse(api, { subject, after: position, first: ended }, ctx, signal);
+      yield* turnSse(api, following, ctx, signal);
     });
     return undefined;
   },

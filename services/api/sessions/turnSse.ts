@@ -1,5 +1,9 @@
 import type { Context } from 'koa';
 import type { Static } from 'typebox';
+import { originErasedError, sessionErasedError } from '../../../shared/erasure/errors.ts';
+import { sessionStream } from '../../../shared/eventlog/streams.ts';
+import type { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import {
   formatTurnPosition,
   parseTurnPosition,
@@ -21,7 +25,7 @@ import { successEnvelope } from '../http/responses/envelope.ts';
 import type { ErrorPresenter } from '../http/errors/errorPresenter.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import { presentToolCall } from './presenter.ts';
-import { readTurnRecord } from './turnMemory.ts';
+import { holdSharedResult, memoryOfEnd, readTurnRecord, type TurnRecord } from './turnMemory.ts';
 import type { OutputDelta, StreamedToolCall, TurnStarted } from './turnStreamSchemas.ts';
 
 const RULE = 'must be the id of an event of this turn, as its stream gave it';
@@ -127,36 +131,77 @@ function formatUpdate(
 interface TurnSseOptions {
   subject: AccountTurn;
   after: TurnOutputPosition;
-  /** The record, where it was read already. */
-  first?: TurnSnapshot | undefined;
-  /** The outcome of the run, where this request has started it. */
-  ended?: Promise<RecordedTurnOutcome>;
+  /** The record, where it was read already. Removed when it is used: a generator keeps its arguments. */
+  first?: TurnRecord | undefined;
+  /** The outcome of the run, where this request has started it, while it is in memory. */
+  awaitOwnOutcome?: () => Promise<RecordedTurnOutcome | undefined>;
 }
 
-/** The events of a turn from a position to its end. An error cuts the connection. */
+/** Whether an update has texts that may have been erased since they were read. */
+const mayBeErased = (update: TurnUpdate): boolean =>
+  update.type === 'ended' ? 'result' in update : update.recorded === true;
+
+/**
+ * The events of a turn from a position to its end, which is an error once its texts are erased. An error
+ * that is thrown cuts the connection.
+ */
 export async function* turnSse(
   api: RouteContext,
-  { subject, after, first, ended }: TurnSseOptions,
+  options: TurnSseOptions,
   ctx: Context,
   signal: AbortSignal,
 ): AsyncGenerator<SseEvent> {
   const requestId = ctx.state['request_id'] as string;
-  let unusedSnapshot = first;
-  const readSnapshot = async (): Promise<TurnSnapshot> => {
-    const snapshot = unusedSnapshot ?? (await readTurnRecord(api, subject, ctx));
-    unusedSnapshot = undefined;
-    return snapshot;
-  };
+  const { subject, after, awaitOwnOutcome } = options;
+  const { account_id, session_id } = subject;
+  const { keys } = api.store;
+  const own = sessionStream(session_id);
+  /** The latest record, without the turn, which would stay in memory until the connection closes. */
+  let record: Omit<TurnRecord, 'turn'> | undefined;
+  let isEndUnsent = false;
+
+  async function readSnapshot(): Promise<TurnSnapshot> {
+    const { turn, stream, done } = options.first ?? (await readTurnRecord(api, subject, ctx));
+    options.first = undefined;
+    record = { stream, done };
+    return { turn, done: () => void (isEndUnsent || done()) };
+  }
+
+  /** Keeps the memory of a large result reserved until its event is sent. */
+  async function holdEnd(update: TurnUpdate, event: SseEvent): Promise<void> {
+    const bytes = memoryOfEnd(event);
+    if (!('result' in update) || bytes <= LIMITS.http.smallAnswerBytes) return;
+    if (update.recorded && record) {
+      isEndUnsent = true;
+      onResponseClosed(ctx.res, record.done);
+    } else await holdSharedResult(api, account_id, { result: update.result, bytes }, ctx.res);
+  }
+
+  /** Why texts that were read before may not be sent. Usually without waiting. */
+  async function erasure(): Promise<TurnlogError | undefined> {
+    if (await keys.isErased(own)) return sessionErasedError();
+    // The turns of a fork are those of other sessions up to its beginning.
+    return record && (await keys.isErased(record.stream)) ? originErasedError() : undefined;
+  }
+
   const following = {
     liveTurns: api.runState.liveTurns,
     mirroredTurns: api.runState.mirroredTurns,
     readSnapshot,
     now: api.clock.now,
     stopping: api.stopping,
-    ...(ended && { awaitOwnOutcome: () => ended }),
+    awaitOwnOutcome,
   };
-  for await (const update of followTurn(following, subject, after, signal))
-    yield formatUpdate(update, subject, api.errors, requestId);
+  for await (const update of followTurn(following, subject, after, signal)) {
+    const event = await formatUpdate(update, subject, api.errors, requestId);
+    if (update.type === 'ended') await holdEnd(update, event);
+    const failed = mayBeErased(update) ? await erasure() : undefined;
+    if (!failed) yield event;
+    else {
+      yield formatUpdate({ type: 'ended', failed }, subject, api.errors, requestId);
+      return;
+    }
+  }
 }
 
 /** Acquires a permit for a stream, which is released when the response is closed. */

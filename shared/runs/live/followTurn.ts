@@ -1,4 +1,5 @@
 import { addAbortListener } from 'node:events';
+import type { StartedRun } from '../startOnce.ts';
 import type { LiveTurn, LiveTurns, AccountTurn } from './liveTurns.ts';
 import type { MirroredTurns } from './mirrorTurns.ts';
 import {
@@ -13,9 +14,13 @@ import { sleep } from '../../lib/time/sleep.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { RecordedTurn, RecordedTurnOutcome } from '../../sessions/turns/recordedTurn.ts';
 
-/** An update that followers of a turn receive. Followers of a live turn share its parts. */
-export type TurnUpdate =
-  (TurnPart & { recorded?: true }) | ({ type: 'ended' } & RecordedTurnOutcome);
+/**
+ * An update that followers of a turn receive: `recorded` from its record, whose memory is reserved until the
+ * next update. Followers of a live turn share its parts.
+ */
+export type TurnUpdate = (TurnPart | ({ type: 'ended' } & RecordedTurnOutcome)) & {
+  recorded?: true;
+};
 
 /** The recorded turn. */
 export interface TurnSnapshot {
@@ -28,12 +33,37 @@ interface FollowOptions {
   liveTurns: Pick<LiveTurns, 'find'>;
   mirroredTurns: Pick<MirroredTurns, 'follow'>;
   readSnapshot: () => Promise<TurnSnapshot>;
-  /** Resolves with the end of a run in this process, for the client that started it. */
-  awaitOwnOutcome?: (() => Promise<RecordedTurnOutcome>) | undefined;
+  /**
+   * Resolves with the end of a run in this process, for the client that started it; with undefined
+   * where it is no longer in memory.
+   */
+  awaitOwnOutcome?: (() => Promise<RecordedTurnOutcome | undefined>) | undefined;
   /** Milliseconds since the epoch. */
   now: () => number;
   /** Aborts when this process no longer waits for other processes. */
   stopping: AbortSignal;
+}
+
+/**
+ * Creates the `awaitOwnOutcome` of a client that may read its stream slowly. A result stays in memory no longer
+ * than the text of the turn. A retry of the request reads the result like any other follower.
+ */
+export function createOwnOutcome(
+  started: Pick<StartedRun, 'result' | 'resultWithin'>,
+): () => Promise<RecordedTurnOutcome | undefined> {
+  const isRetry = started.resultWithin !== undefined;
+  let outcome = started.result.then(
+    (result): RecordedTurnOutcome | undefined => {
+      if (isRetry) return undefined;
+      setTimeout(forget, LIMITS.stream.lingerMs).unref();
+      return { result };
+    },
+    (failed: unknown) => ({ failed }),
+  );
+  function forget(): void {
+    outcome = Promise.resolve(undefined);
+  }
+  return () => outcome;
 }
 
 /** Follows a turn of this process. Returns the position after the yielded parts. */
@@ -85,7 +115,7 @@ async function* followRecord(
       yield { ...part, recorded: true };
     }
     if (!turn.outcome) return { position, rounds: turn.rounds.length, deadline: turn.deadline };
-    yield { type: 'ended', ...turn.outcome };
+    yield { type: 'ended', ...turn.outcome, recorded: true };
     return undefined;
   } finally {
     done();
@@ -140,9 +170,9 @@ export async function* followTurn(
       const isWhole = running.hasEnded() && running.isBuffered();
       if (isWhole && awaitOwnOutcome) {
         const own = await awaitOwnOutcome();
-        if ('failed' in own && isLogUnavailable(own.failed))
+        if (own && 'failed' in own && isLogUnavailable(own.failed))
           yield* recordedRest(readSnapshot, position);
-        return yield { type: 'ended', ...own };
+        if (own) return yield { type: 'ended', ...own };
       }
       const outcome = isWhole ? await running.shareOutcome(readOutcome) : undefined;
       // Otherwise, all followers would receive the end at once.

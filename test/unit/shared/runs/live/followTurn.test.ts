@@ -1,14 +1,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from '@jest/globals';
+import { afterEach, expect, jest, test } from '@jest/globals';
 import { createMemoryBroadcast } from '../../../../../infra/broadcast/memory.ts';
 import type { ToolCalledData } from '../../../../../shared/sessions/events.ts';
+import { LIMITS } from '../../../../../shared/limits.ts';
 import { createLiveTurns } from '../../../../../shared/runs/live/liveTurns.ts';
 import { createMirroredTurns } from '../../../../../shared/runs/live/mirrorTurns.ts';
 import { START_OF_OUTPUT } from '../../../../../shared/sessions/turns/turnOutputPosition.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type { RecordedTurnOutcome } from '../../../../../shared/sessions/turns/recordedTurn.ts';
+import { isFreed } from '../../../../support/jest/garbage.ts';
 import type { RunResult } from '../../../../../shared/runs/runResult.ts';
-import { followTurn } from '../../../../../shared/runs/live/followTurn.ts';
+import { createOwnOutcome, followTurn } from '../../../../../shared/runs/live/followTurn.ts';
+
+afterEach(() => {
+  jest.restoreAllMocks();
+});
 
 const subject = { account_id: 'a', session_id: 's', turn: 1 };
 
@@ -82,7 +88,13 @@ async function followToEnd(
     failing = 0,
     calls = [],
     own,
-  }: { failing?: number; calls?: ToolCalledData[]; own?: RecordedTurnOutcome } = {},
+    isOwnGone,
+  }: {
+    failing?: number;
+    calls?: ToolCalledData[];
+    own?: RecordedTurnOutcome;
+    isOwnGone?: boolean;
+  } = {},
 ) {
   let now = 0;
   let most = 0;
@@ -107,7 +119,7 @@ async function followToEnd(
       await sleep(100);
       return { turn, done: () => undefined };
     },
-    ...(own && { awaitOwnOutcome: async () => own }),
+    ...((own || isOwnGone) && { awaitOwnOutcome: async () => own }),
     now: Date.now,
     stopping: new AbortController().signal,
   });
@@ -180,4 +192,34 @@ test.each<[string, RecordedTurnOutcome]>([
 test('a follower that can not read the end keeps it from no other', async () => {
   const { seen } = await followToEnd(3, { failing: 1 });
   expect(seen).toEqual(['disconnected', 'text,ended', 'text,ended']);
+});
+
+/** The outcome for the client of a run that has ended, and a reference to the result. */
+function ownOutcome(isRetry: boolean) {
+  const result = { output: 'Hello.' } as RunResult;
+  const ended = Promise.resolve(result);
+  const started = { result: ended, ...(isRetry && { resultWithin: () => ended }) };
+  return { own: createOwnOutcome(started), result: new WeakRef(result) };
+}
+
+test('a result stays in memory for its client as long as the text of the turn', async () => {
+  jest.replaceProperty(LIMITS.stream, 'lingerMs', 200 as never);
+  const { own, result } = ownOutcome(false);
+  expect(await own().then((outcome) => Object.keys(outcome!))).toEqual(['result']);
+  await sleep(250);
+  expect(await own()).toBeUndefined();
+  expect(await isFreed(result)).toBe(true);
+});
+
+test('the stream of a retry keeps no result in memory', async () => {
+  const { own, result } = ownOutcome(true);
+  expect(await own()).toBeUndefined();
+  expect(await isFreed(result)).toBe(true);
+});
+
+test('a client whose result is no longer in memory reads its end like other followers', async () => {
+  expect(await followToEnd(1, { isOwnGone: true })).toMatchObject({
+    seen: ['text,ended'],
+    reads: 1,
+  });
 });
