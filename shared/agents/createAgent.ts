@@ -1,7 +1,7 @@
 import { agent } from './decider.ts';
 import type { AgentConfiguration } from './events.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
-import { readPage } from '../eventlog/reading/readWhole.ts';
+import { findFirstEvent } from '../eventlog/reading/readWhole.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { requireSupportedParameters, type ParametersInput } from './validateParameters.ts';
 import { requireSupported, type AgentCatalogue } from './catalogue.ts';
@@ -65,8 +65,7 @@ async function findCreatedAgent(
   { account_id }: Actor,
   agent_id: string,
 ): Promise<CreatedAgent | undefined> {
-  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [created] = await readPage(context, agentStream(agent_id), beginning);
+  const created = await findFirstEvent(context, agentStream(agent_id));
   if (!created) return undefined;
   const { position } = created.recorded;
   await waitUntilAgentVisible(context, { position, account_id, agent_id });

@@ -1,7 +1,7 @@
 import { replay } from './decider.ts';
 import type { ReplayStartedData } from './events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
-import { readPage } from '../eventlog/reading/readWhole.ts';
+import { findFirstEvent } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
 import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
@@ -132,8 +132,7 @@ async function startedBefore(
   context: ReplayContext,
   replay_id: string,
 ): Promise<StartedReplay | undefined> {
-  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [started] = await readPage(context, replayStream(replay_id), beginning);
+  const started = await findFirstEvent(context, replayStream(replay_id));
   if (!started) return undefined;
   await waitUntilVisible(context, started.recorded.position);
   return { replay_id, created_at: started.recorded.metadata.recorded_at };

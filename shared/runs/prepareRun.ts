@@ -2,7 +2,7 @@ import { accountIn } from '../eventlog/reading/streamOwner.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported } from '../agents/catalogue.ts';
 import type { Actor } from '../commandHandling/context.ts';
-import { readPage } from '../eventlog/reading/readWhole.ts';
+import { findFirstEvent } from '../eventlog/reading/readWhole.ts';
 import { isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionOfReplayError } from '../replays/errors.ts';
@@ -46,20 +46,17 @@ async function findSessionOwnership(
       instruction: undefined,
       ...cached.state,
     };
-  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
   const readStream: typeof store.readStream = async (...args) =>
     (await store.readStream(...args)).filter((event) => {
       const owner = accountIn(event);
       return owner === undefined || owner === accountId;
     });
   const source = { store: { ...store, readStream }, damaged, reserveRead };
-  const [first] = await readPage(source, sessionStream(sessionId), beginning).catch(
-    (error: unknown) => {
-      if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))
-        return [];
-      throw error;
-    },
-  );
+  const first = await findFirstEvent(source, sessionStream(sessionId)).catch((error: unknown) => {
+    if (isTurnlogError(error, 'stream_damaged') || isTurnlogError(error, 'release_too_old'))
+      return undefined;
+    throw error;
+  });
   if (first?.event.type !== 'session.started.v1') return undefined;
   const { recorded, event } = first;
   const { agent_id, instruction, replay } = event.data;

@@ -4,7 +4,7 @@ import { newSessionRow } from './projection.ts';
 import { originErasedError, sessionErasedError } from '../erasure/errors.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { withReadMemory } from '../eventlog/reading/readMemory.ts';
-import { readFirstEvent, readPage } from '../eventlog/reading/readWhole.ts';
+import { findFirstEvent, readFirstEvent, readPage } from '../eventlog/reading/readWhole.ts';
 import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { sessionStream } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
@@ -101,7 +101,7 @@ async function findFork(
   session_id: string,
 ): Promise<SessionRow | undefined> {
   const stream = sessionStream(session_id);
-  const [first] = await readPage(context, stream, { direction: 'forwards', from: 0, limit: 1 });
+  const first = await findFirstEvent(context, stream);
   if (!first) return undefined;
   if (await endsWithErasure(context.store, stream)) throw sessionErasedError();
   const { position, metadata } = first.recorded;

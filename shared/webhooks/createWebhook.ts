@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { webhook } from './decider.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
-import { readPage } from '../eventlog/reading/readWhole.ts';
+import { findFirstEvent } from '../eventlog/reading/readWhole.ts';
 import { webhookStream } from '../eventlog/streams.ts';
 import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
@@ -58,8 +58,7 @@ async function findCreatedWebhook(
   context: WebhookContext,
   webhook_id: string,
 ): Promise<CreatedWebhook | undefined> {
-  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [created] = await readPage(context, webhookStream(webhook_id), beginning);
+  const created = await findFirstEvent(context, webhookStream(webhook_id));
   if (created?.event.type !== 'webhook.created.v1') return undefined;
   const { recorded, event } = created;
   await waitUntilVisible(context, recorded.position);

@@ -226,9 +226,18 @@ export async function readEventsSince(
   );
 }
 
+/** Finds the event at revision 0 of a stream; undefined for a stream without events. Throws as readPage. */
+export async function findFirstEvent(
+  source: StreamSource,
+  stream: string,
+): Promise<DecodedEvent | undefined> {
+  const [first] = await readPage(source, stream, { direction: 'forwards', from: 0, limit: 1 });
+  return first;
+}
+
 /** Reads the event at revision 0 of a stream that has later ones. Throws as readPage. */
 export async function readFirstEvent(source: StreamSource, stream: string): Promise<DecodedEvent> {
-  const [first] = await readPage(source, stream, { direction: 'forwards', from: 0, limit: 1 });
+  const first = await findFirstEvent(source, stream);
   if (first) return first;
   throw await reportDamage(source, stream, { reason: 'its beginning is missing', revision: 0 });
 }

@@ -2,7 +2,7 @@ import { session } from '../../sessions/decider.ts';
 import type { SessionStartedData } from '../../sessions/events.ts';
 import { isRejection } from '../../domain/rejection.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
+import { findFirstEvent, readFirstEvent, readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
@@ -18,8 +18,7 @@ export async function readSessionStart(
   accountId: string,
   sessionId: string,
 ): Promise<SessionStartedData> {
-  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [first] = await readPage(source, sessionStream(sessionId), beginning);
+  const first = await findFirstEvent(source, sessionStream(sessionId));
   const isOwn = first?.recorded.metadata.account_id === accountId;
   if (!isOwn || first.event.type !== 'session.started.v1') throw sessionOfAgentNotFoundError();
   return first.event.data;
@@ -70,8 +69,7 @@ export async function beginReplaySession(
   const replayed = await readReplayed(context, session_id);
   if (role === 'replay' && replayed.length > LIMITS.replays.depth) throw tooDeepError();
   const stream = sessionStream(sessionId);
-  const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [first] = await readPage(context, stream, beginning);
+  const first = await findFirstEvent(context, stream);
   const command = { type: 'begin_session', ...start } as const;
   try {
     if (!first) await handle(context, actor, newStreamTarget(stream, session), command);
