@@ -2,6 +2,7 @@ import { writeJson } from '../../shared/eventlog/canonicalJson.ts';
 import { releaseBuffer } from '../../shared/lib/memory/releaseBuffer.ts';
 import type { ChatAnswer } from '../../shared/ports/chatModel.ts';
 import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
+import { requestBody } from '../../shared/sessions/turns/requestBody.ts';
 import { parseAnswer } from './answers/answer.ts';
 import type { OpenProvider } from './openProvider.ts';
 import { sendRequest, type ProviderCall } from './providerRequest.ts';
@@ -49,7 +50,11 @@ async function postForStream(
   };
   const body = await post(
     provider,
-    { ...request, stream: true, ...(streamOptions && { stream_options: { include_usage: true } }) },
+    {
+      ...requestBody(request),
+      stream: true,
+      ...(streamOptions && { stream_options: { include_usage: true } }),
+    },
     { ...call, onDelta: show, onReasoning: showReasoning },
   );
   const answer = parseAnswer(body, request.model);
@@ -71,4 +76,4 @@ export const requestCompletion = async (
 ): Promise<ChatAnswer> =>
   onDelta
     ? postForStream(provider, request, { ...call, onDelta }, streamOptions)
-    : parseAnswer(await post(provider, request, call), request.model);
+    : parseAnswer(await post(provider, requestBody(request), call), request.model);

@@ -4,7 +4,7 @@ import type { AgentConfiguration, AgentEvent } from './events.ts';
 import { agentStream } from '../eventlog/streams.ts';
 import { mergePatch } from '../domain/mergePatch.ts';
 import type { ChatResponseFormat } from '../sessions/turns/chat.ts';
-import { requestFormat } from '../sessions/turns/prompt.ts';
+import { parseFormat } from '../sessions/turns/requestBody.ts';
 import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
 import { configurationColumns } from './projection.ts';
 import { findOwnAgent } from './queries.ts';
@@ -162,7 +162,7 @@ export async function patchAgent(
     if (!response_format) return response_format === null ? null : current;
     // A schema that is nested too deep could not be merged.
     requireCompilable(response_format.json_schema?.schema ?? {});
-    const merged = checkFormat(mergePatch(current && requestFormat(current), response_format));
+    const merged = checkFormat(mergePatch(current && parseFormat(current), response_format));
     const parameters = { response_format: merged };
     return (await toRecordedParameters(catalogue, parameters, actor.account_id))!.response_format;
   }

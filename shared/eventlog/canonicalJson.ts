@@ -1,5 +1,6 @@
 import canonicalize from 'canonicalize';
 import { SLICE_BYTES, yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
+import { DeferredJson } from '../lib/slices.ts';
 
 /** Deeper values go to the library, which uses no call stack for them. */
 const MAX_DEPTH = 64;
@@ -35,6 +36,11 @@ export function canonicalJson(value: unknown): string {
   if (text === undefined) throw new TypeError('the value has no JSON form');
   return text;
 }
+
+const memberJson = (value: unknown): string =>
+  value instanceof DeferredJson ? value.text() : JSON.stringify(value);
+const canonicalMemberJson = (value: unknown): string =>
+  canonicalJson(value instanceof DeferredJson ? value.value() : value);
 
 /** Receives the JSON of a value in slices, in the name of an account. */
 interface JsonSlices {
@@ -76,14 +82,15 @@ const membersOf = (value: object): [string, unknown][] =>
 
 /**
  * Writes the JSON of a plain object in slices, its members in their own order. It yields to the
- * event loop between them, so that a prompt of megabytes holds up no other account.
+ * event loop between them, so that a prompt of megabytes holds up no other account. Members, and items of
+ * lists that are members, may be DeferredJson.
  */
 export const writeJson = (value: object, slices: JsonSlices): Promise<void> =>
-  writeMembers(membersOf(value), JSON.stringify, slices);
+  writeMembers(membersOf(value), memberJson, slices);
 
 /** The same in canonical form. Throws as canonicalJson does. */
 export const writeCanonicalJson = (value: object, slices: JsonSlices): Promise<void> => {
   // Ordered by UTF-16 code units (RFC 8785 §3.2.3).
   const members = membersOf(value).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return writeMembers(members, canonicalJson, slices);
+  return writeMembers(members, canonicalMemberJson, slices);
 };

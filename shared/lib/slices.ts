@@ -35,6 +35,21 @@ export function* textAsJson(text: string): Generator<string> {
   yield '"';
 }
 
+/**
+ * Stands for a value that is kept as text, and made each time it is written: parsed JSON may take twenty
+ * times the memory of its text.
+ */
+export class DeferredJson {
+  readonly value: () => unknown;
+  /** The JSON of the value, its members in their own order. */
+  readonly text: () => string;
+
+  constructor(value: () => unknown, text = (): string => JSON.stringify(value())) {
+    this.value = value;
+    this.text = text;
+  }
+}
+
 const NESTED = Symbol('NESTED');
 
 /** Stands for a string that contains the JSON of a value. */
@@ -50,7 +65,7 @@ function charsLeft(value: unknown, budget: number): number {
   if (typeof value === 'string') return budget - value.length;
   if (typeof value === 'function') return -1;
   if (typeof value !== 'object' || value === null) return budget - SEPARATOR_CHARS;
-  if (isNested(value)) return -1;
+  if (value instanceof DeferredJson || isNested(value)) return -1;
   let remaining = budget;
   const members = value as Readonly<Record<string, unknown>>;
   for (const name in members) {
@@ -97,7 +112,8 @@ function* jsonPieces(value: unknown): Generator<string> {
     // Ends the slice: making the value may take long, however short its JSON is.
     yield '';
     yield* jsonPieces((value as () => unknown)());
-  } else if (charsLeft(value, SLICE_CHARS) >= 0) yield JSON.stringify(value);
+  } else if (value instanceof DeferredJson) yield* jsonPieces(value.value);
+  else if (charsLeft(value, SLICE_CHARS) >= 0) yield JSON.stringify(value);
   else if (typeof value === 'string') yield* textAsJson(value);
   else if (isNested(value as object)) {
     yield '"';
@@ -115,6 +131,10 @@ function* jsonPieces(value: unknown): Generator<string> {
 export const jsonSlices = (value: unknown): Generator<string> => joinToSlices(jsonPieces(value));
 
 function* prettyPieces(value: unknown, lineBreak: string): Generator<string> {
+  if (value instanceof DeferredJson) {
+    yield* prettyPieces(value.value(), lineBreak);
+    return;
+  }
   if (charsLeft(value, SLICE_CHARS) >= 0) {
     yield JSON.stringify(value ?? null, null, 2).replaceAll('\n', lineBreak);
     return;

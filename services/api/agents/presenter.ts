@@ -1,7 +1,7 @@
 import type { Static } from 'typebox';
 import type { AgentParameters } from '../../../shared/agents/parameters.ts';
 import { configurationColumns } from '../../../shared/agents/projection.ts';
-import { requestFormat } from '../../../shared/sessions/turns/prompt.ts';
+import { parseFormat } from '../../../shared/sessions/turns/requestBody.ts';
 import type { AgentRow } from '../../../shared/readModels/tables.ts';
 import type { RecordedRevision } from '../../../shared/agents/revisions.ts';
 import type { Agent, AgentDetail, AgentRevision, Parameters } from './schemas.ts';
@@ -13,7 +13,7 @@ const presentParameters = ({
 }: AgentParameters): Static<typeof Parameters> => ({
   ...others,
   ...(response_format && {
-    response_format: requestFormat(response_format),
+    response_format: parseFormat(response_format),
   }),
 });
 

@@ -14,6 +14,7 @@ import type {
   TurnRequests,
 } from './schemas.ts';
 import { failureOfRow } from '../../../shared/sessions/turns/turnFailure.ts';
+import { requestBody } from '../../../shared/sessions/turns/requestBody.ts';
 import type { RebuiltRequest } from '../../../shared/sessions/turns/turnRequests.ts';
 
 export const presentSession = ({
@@ -137,7 +138,7 @@ export const presentRequest = ({
   call: number,
   purpose,
   round,
-  request: { ...request },
+  request: { ...requestBody(request) },
   request_sha256,
   recorded_sha256: call.request_sha256,
   matches,

@@ -1,6 +1,7 @@
 import type { ChatRequest } from '../../sessions/turns/chat.ts';
 import type { FallbackModel, ModelCall } from '../../sessions/turns/promptParts.ts';
 import { fallbackRequest } from '../../sessions/turns/prompt.ts';
+import { requestBody } from '../../sessions/turns/requestBody.ts';
 import {
   correctCalls,
   hasObjectArguments,
@@ -162,7 +163,7 @@ export async function callModel(
   async function addCall({ answer, request: sent, fallback, form }: Completion): Promise<void> {
     const duration_ms = elapsedMs(startedAt);
     await yieldForText(account_id, chars);
-    const { sha256: request_sha256 } = await digestOfJson(sent, account_id);
+    const { sha256: request_sha256 } = await digestOfJson(requestBody(sent), account_id);
     calls.push({
       request_sha256,
       response_id: answer.response_id,

@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatRequest, ChatSettings } from '../../sessions/turns/chat.ts';
+import { formatJson } from '../../sessions/turns/requestBody.ts';
 import { systemText, turnMessages, type Summary, type Turn } from '../../sessions/turns/prompt.ts';
 import { isTurnlogError, TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { AgentRow } from '../../readModels/tables.ts';
@@ -138,11 +139,8 @@ function promptTokenLimit(model: ModelInfo, { parameters }: Pick<AgentRow, 'para
 }
 
 /** The text of a request's parts beside the messages: tools and response format. */
-const toolsAndFormatText = ({
-  tools,
-  response_format,
-}: Pick<ChatRequest, 'tools'> & { response_format?: object }) =>
-  (tools ? JSON.stringify(tools) : '') + (response_format ? JSON.stringify(response_format) : '');
+const toolsAndFormatText = ({ tools, response_format }: ChatSettings): string =>
+  (tools ? JSON.stringify(tools) : '') + (response_format ? formatJson(response_format) : '');
 
 /** True if a request fits a model's context window; false if counting takes too long. */
 export async function fitsContext(

@@ -1,8 +1,8 @@
 import type { RecordedResponseFormat } from '../../agents/parameters.ts';
 
 /**
- * Types of the chat completions API for model requests. They follow the provider's format exactly,
- * because the recorded request hash covers exactly this body.
+ * Types of the chat completions API for model requests. They follow the provider's format, because the
+ * recorded request hash covers exactly the body. Only what is recorded as JSON text is text here, too.
  */
 export interface ToolCallRequest {
   id: string;
@@ -32,7 +32,7 @@ export interface ToolDefinition {
   function: { name: string; description: string; parameters: Record<string, unknown> };
 }
 
-/** The required format of an answer. */
+/** The required format of an answer, as clients and providers have it. */
 export type ChatResponseFormat =
   | { type: 'text' | 'json_object' }
   | {
@@ -52,10 +52,9 @@ export interface ChatSettings {
   tools?: ToolDefinition[];
 }
 
-/** The body of one chat completion request. */
-export type ChatRequest = Omit<ChatSettings, 'response_format'> & {
+/** One chat completion request, from which `requestBody` makes the body. */
+export type ChatRequest = ChatSettings & {
   messages: ChatMessage[];
   /** In place of `max_completion_tokens`, for servers that do not know that field. */
   max_tokens?: number;
-  response_format?: ChatResponseFormat;
 };

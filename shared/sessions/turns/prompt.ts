@@ -1,8 +1,6 @@
-import type { RecordedResponseFormat } from '../../agents/parameters.ts';
 import type {
   ChatMessage,
   ChatRequest,
-  ChatResponseFormat,
   ChatSettings,
   ToolCallExtra,
   ToolCallRequest,
@@ -128,7 +126,7 @@ const turnText = (turn: Turn): string =>
     `Assistant: ${turn.output ?? ''}`,
   ].join('\n');
 
-/** The exact body of the model call that summarizes `turns` together with an earlier summary. */
+/** The request of the model call that summarizes `turns` together with an earlier summary. */
 export const compactionRequest = (
   settings: ChatSettings,
   before: Pick<Summary, 'text'> | undefined,
@@ -148,7 +146,7 @@ export const compactionRequest = (
 };
 
 /**
- * The exact body of a model call, built only from recorded events: the instruction, the completed
+ * The request of a model call, built only from recorded events: the instruction, the completed
  * turns of `history` (oldest first), and the current turn with its tool rounds so far. Prompts
  * therefore never contain an unpaired message. Members are in canonical order, which makes hashing
  * the request cheapest.
@@ -165,27 +163,10 @@ export const chatRequest = (
     ...[...history.filter((turn) => turn.output !== undefined), current].flatMap(turnMessages),
   ],
   model,
-  ...(response_format && { response_format: requestFormat(response_format) }),
+  ...(response_format && { response_format }),
   ...(temperature !== undefined && { temperature }),
   ...(tools && { tools }),
 });
-
-/**
- * The response format of a request. A schema is sent verbatim, because the order of its members
- * determines the order in the answer.
- */
-export function requestFormat({ type, json_schema }: RecordedResponseFormat): ChatResponseFormat {
-  if (type !== 'json_schema') return { type };
-  const { name, schema, strict } = json_schema!;
-  return {
-    json_schema: {
-      name,
-      schema: JSON.parse(schema) as Record<string, unknown>,
-      ...(strict !== undefined && { strict }),
-    },
-    type,
-  };
-}
 
 /** The request as sent to a fallback model. */
 export function fallbackRequest(fallback: FallbackModel, request: ChatRequest): ChatRequest {

@@ -6,6 +6,7 @@ import {
   type RecordedCalls,
 } from './requests.ts';
 import { toolCallRequest, type Turn } from './prompt.ts';
+import { requestBody } from './requestBody.ts';
 import { hasObjectArguments } from './requestForm.ts';
 import { digestOfJson } from '../../eventlog/hashChain.ts';
 import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
@@ -141,7 +142,10 @@ async function compareRequests(
     if (number <= after) continue;
     if (rows.length === limit) return { rows, more: true };
     await breathe();
-    const { sha256: request_sha256, chars } = await digestOfJson(rebuiltCall.request, account_id);
+    const { sha256: request_sha256, chars } = await digestOfJson(
+      requestBody(rebuiltCall.request),
+      account_id,
+    );
     used += chars;
     if (rows.length > 0 && used > bytes) return { rows, more: true };
     rows.push({
