@@ -1,5 +1,6 @@
 import { APIError } from 'openai/core/error';
-import type { ChatRequest } from '../../shared/sessions/turns/chat.ts';
+import { SLICE_BYTES } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
+import type { ChatRequest, ToolCallExtra } from '../../shared/sessions/turns/chat.ts';
 import {
   applyRequestForm,
   type OmittedPart,
@@ -45,20 +46,27 @@ const isAboutSystemRole = (text: string): boolean =>
 /** Providers have a few own fields. Each name is searched for in the whole error. */
 const MOST_CALL_FIELDS = 16;
 const CALL_FIELD_CHARS = 128;
-const STANDARD_FIELDS = new Set(['id', 'type', 'function', 'name', 'arguments']);
 
-/** The first names of the fields of tool calls beside the standard ones. */
-function callFieldsOf({ messages }: ChatRequest): ReadonlySet<string> {
+/** The provider's own fields of the tool calls of a request, each as JSON. */
+const callFieldsOf = ({ messages }: ChatRequest): string[] =>
+  messages.flatMap((message) =>
+    message.role === 'assistant'
+      ? (message.tool_calls?.flatMap(({ extra }) => extra ?? []) ?? [])
+      : [],
+  );
+
+/** The first names of these fields. Those after a slice of text are not parsed: calls have similar fields. */
+function callFieldNames(request: ChatRequest): ReadonlySet<string> {
   const fieldNames = new Set<string>();
-  for (const message of messages) {
-    if (message.role !== 'assistant') continue;
-    for (const call of message.tool_calls ?? [])
-      for (const fields of [call, call.function])
-        for (const name of Object.keys(fields)) {
-          if (STANDARD_FIELDS.has(name) || name.length > CALL_FIELD_CHARS) continue;
-          fieldNames.add(name);
-          if (fieldNames.size === MOST_CALL_FIELDS) return fieldNames;
-        }
+  let chars = 0;
+  for (const extra of callFieldsOf(request)) {
+    if (chars > SLICE_BYTES) break;
+    chars += extra.length;
+    const { function: ofFunction = {}, ...fields } = JSON.parse(extra) as ToolCallExtra;
+    for (const name of [...Object.keys(fields), ...Object.keys(ofFunction)]) {
+      if (name.length <= CALL_FIELD_CHARS) fieldNames.add(name);
+      if (fieldNames.size === MOST_CALL_FIELDS) return fieldNames;
+    }
   }
   return fieldNames;
 }
@@ -81,7 +89,7 @@ const NAMED: Record<Field, (text: string, request: ChatRequest) => boolean> = {
     text.includes('reasoning_content') &&
     messages.some((message) => 'reasoning_content' in message),
   tool_call_fields: (text, request) =>
-    [...callFieldsOf(request)].some((name) => text.includes(name)),
+    [...callFieldNames(request)].some((name) => text.includes(name)),
 };
 const FIELDS = Object.keys(NAMED) as Field[];
 
@@ -130,7 +138,7 @@ function effectiveForm(form: ModelForm, request: ChatRequest): RequestForm | und
   const has: Record<OmittedPart, () => boolean> = {
     response_format: () => request.response_format !== undefined,
     reasoning_content: () => request.messages.some((message) => 'reasoning_content' in message),
-    tool_call_fields: () => callFieldsOf(request).size > 0,
+    tool_call_fields: () => callFieldsOf(request).length > 0,
   };
   const parts = omitted.filter((part) => has[part]());
   const effective: RequestForm = {

@@ -44,7 +44,7 @@ export class DeferredJson {
   /** The JSON of the value, its members in their own order. */
   readonly text: () => string;
 
-  constructor(value: () => unknown, text = (): string => JSON.stringify(value())) {
+  constructor(value: () => unknown, text: () => string) {
     this.value = value;
     this.text = text;
   }

@@ -1,11 +1,8 @@
-import type { ChatRequest, ToolCallExtra, ToolCallRequest } from '../sessions/turns/chat.ts';
+import type { ChatRequest, ToolCallRequest } from '../sessions/turns/chat.ts';
 import type { FormedRequest } from '../sessions/turns/requestForm.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Tokens } from '../domain/schema.ts';
 import type { Price } from '../usage/cost.ts';
-
-/** A tool call of an answer, and the provider's own fields of it. */
-export type AnsweredToolCall = ToolCallRequest & { extra?: ToolCallExtra };
 
 export interface ChatAnswer {
   /** The provider's id of the answer, empty when it sent none. */
@@ -16,7 +13,7 @@ export interface ChatAnswer {
   content: string | null;
   /** The model's reasoning, where the provider sends it. */
   reasoning?: string;
-  tool_calls: AnsweredToolCall[];
+  tool_calls: ToolCallRequest[];
   finish_reason: string;
   /** Undefined when the provider reported no usage. */
   tokens: Tokens | undefined;

@@ -3,10 +3,11 @@ import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { Tokens } from '../../../shared/domain/schema.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { AnsweredToolCall, ChatAnswer } from '../../../shared/ports/chatModel.ts';
+import type { ChatAnswer } from '../../../shared/ports/chatModel.ts';
+import type { ToolCallRequest } from '../../../shared/sessions/turns/chat.ts';
 import { nullish } from './chunk.ts';
 import { FINISH_REASONS } from '../finishReasons.ts';
-import { extraFieldsOf, recordableJson, reasoningOf } from './providerFields.ts';
+import { reasoningOf, recordableFields } from './providerFields.ts';
 import { lazyValidator } from '../../../shared/lib/validation/validation.ts';
 
 const { functionNameChars, callIdChars, argumentsChars, labelChars, reasoningChars } = LIMITS.model;
@@ -83,18 +84,18 @@ export const MOST_CALLS = LIMITS.run.toolCalls + 1;
  * The requested tool calls. A result refers to a call's id, so a call without one, or with that of
  * an earlier call, gets an id here.
  */
-function toolCalls(message: Message): AnsweredToolCall[] {
+function toolCalls(message: Message): ToolCallRequest[] {
   const ids = new Set<string>();
   return (message.tool_calls ?? []).slice(0, MOST_CALLS).map((call, index) => {
     const storableId = toStorableText(call.id || `call_${index + 1}`);
     let id = storableId;
     for (let number = index + 1; ids.has(id); number += 1) id = `${storableId}_${number}`;
     ids.add(id);
-    const extra = extraFieldsOf(call);
+    const extra = recordableFields(call);
     return {
       id,
       type: 'function',
-      ...(extra && recordableJson(extra) !== undefined && { extra }),
+      ...(extra !== undefined && { extra }),
       function: {
         name: toStorableText(call.function.name),
         arguments: toStorableText(call.function.arguments ?? ''),

@@ -14,11 +14,8 @@ const hasOnly = (names: ReadonlySet<string>, value: object): boolean =>
 const fieldsBeside = (names: ReadonlySet<string>, value: object): [string, unknown][] =>
   Object.entries(value).filter(([name]) => !names.has(name));
 
-/**
- * The provider's own fields of a tool call, such as Gemini's `extra_content`; undefined for most
- * calls.
- */
-export function extraFieldsOf(call: SentCall): ToolCallExtra | undefined {
+/** The provider's own fields of a tool call, such as Gemini's `extra_content`; undefined for most calls. */
+function extraFieldsOf(call: SentCall): ToolCallExtra | undefined {
   const called = call.function ?? {};
   if (hasOnly(STANDARD, call) && hasOnly(STANDARD_IN_FUNCTION, called)) return undefined;
   const ofFunction = fieldsBeside(STANDARD_IN_FUNCTION, called);
@@ -38,12 +35,14 @@ export const isNestedDeeper = (value: unknown, levels: number): boolean =>
   (levels === 0 || Object.values(value).some((member) => isNestedDeeper(member, levels - 1)));
 
 /**
- * The JSON of fields that can be recorded and sent back: storable texts, within the limits of depth
- * and length. Undefined for others.
+ * The provider's own fields of a tool call as JSON: a ToolCallExtra. Undefined for most calls, and for
+ * fields that can't be recorded and sent back: texts that can't be stored, and those beyond the limits
+ * of depth and length.
  */
-export function recordableJson(extra: ToolCallExtra): string | undefined {
+export function recordableFields(call: SentCall): string | undefined {
   const { callFieldsChars, callFieldsDepth } = LIMITS.model;
-  if (isNestedDeeper(extra, callFieldsDepth)) return undefined;
+  const extra = extraFieldsOf(call);
+  if (!extra || isNestedDeeper(extra, callFieldsDepth)) return undefined;
   const text = JSON.stringify(extra);
   return text.length <= callFieldsChars && !UNSTORABLE.test(text) ? text : undefined;
 }

@@ -4,7 +4,7 @@ import type { ToolCallExtra } from '../../../shared/sessions/turns/chat.ts';
 import { isJsonObject } from '../../../shared/sessions/turns/requestForm.ts';
 import { type AnswerMemory, createBoundedBuffer } from './boundedBuffer.ts';
 import { parseChunk, type Chunk, type Delta } from './chunk.ts';
-import { extraFieldsOf, reasoningOf, recordableJson } from './providerFields.ts';
+import { reasoningOf, recordableFields } from './providerFields.ts';
 import { createSseParser } from './sseParser.ts';
 import {
   truncatedAnswerError,
@@ -163,10 +163,9 @@ function createStreamedCalls(memory: AnswerMemory): StreamedCalls {
 
   /** Fields over the limits are dropped. */
   function addFields(call: Call, part: CallPart): void {
-    const extra = fieldsLength < FIELDS_CHARS ? extraFieldsOf(part) : undefined;
-    const json = extra && recordableJson(extra);
-    if (json === undefined) return;
-    const line = `${json}\n`;
+    const extra = fieldsLength < FIELDS_CHARS ? recordableFields(part) : undefined;
+    if (extra === undefined) return;
+    const line = `${extra}\n`;
     fieldsLength += Math.max(line.length, LINE_CHARS);
     if (fieldsLength <= FIELDS_CHARS) call.extra.add(line);
   }

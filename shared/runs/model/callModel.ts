@@ -21,7 +21,13 @@ import { LIMITS } from '../../limits.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
 import { isModelTrouble, type ChatAnswer, type ModelInfo } from '../../ports/chatModel.ts';
 import type { ModelContext } from '../context.ts';
-import { countOrEstimate, fitsContext, MESSAGE_OVERHEAD, messageTexts } from './contextWindow.ts';
+import {
+  countOrEstimate,
+  fitsContext,
+  MESSAGE_OVERHEAD,
+  messageTexts,
+  promptChars,
+} from './contextWindow.ts';
 import type { RunRequest } from '../runRequest.ts';
 import type { HeldAnswers } from './heldAnswers.ts';
 
@@ -157,7 +163,7 @@ export async function callModel(
 ): Promise<ChatAnswer> {
   const { run, request, calls, held } = call;
   const { account_id } = run.actor;
-  const chars = messageTexts(request.messages).reduce((sum, text) => sum + text.length, 0);
+  const chars = promptChars(request.messages);
   await yieldForText(account_id, chars);
   let startedAt = performance.now();
   async function addCall({ answer, request: sent, fallback, form }: Completion): Promise<void> {

@@ -5,7 +5,8 @@ import { LIMITS } from '../../limits.ts';
 import { KIB } from '../../lib/units.ts';
 import { yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { elapsedMs } from '../../lib/time/elapsedMs.ts';
-import type { AnsweredToolCall, ChatAnswer } from '../../ports/chatModel.ts';
+import type { ChatAnswer } from '../../ports/chatModel.ts';
+import type { ToolCallRequest } from '../../sessions/turns/chat.ts';
 import { toolNotRecordedError } from '../../replays/errors.ts';
 import { abortable } from '../../lib/concurrency/abortable.ts';
 import type { OpenRun, RunContext } from '../context.ts';
@@ -96,7 +97,7 @@ export async function callTools(
   let recorded = 0;
   let recording = false;
 
-  async function start(call: AnsweredToolCall): Promise<void> {
+  async function start(call: ToolCallRequest): Promise<void> {
     // Calls that resolve immediately would otherwise block the event loop, and the timer of the
     // run's time limit. Parsing long arguments takes milliseconds.
     if (call.function.arguments.length >= LIMITS.tool.pacedArgumentsChars)
@@ -180,9 +181,9 @@ const bytesOf = (call: object): number =>
 
 /** The recorded texts of a call, and of the answer beside its first call. */
 const textsOf = (
-  { id, function: { name, arguments: args }, extra }: AnsweredToolCall,
+  { id, function: { name, arguments: args }, extra = '' }: ToolCallRequest,
   { content, reasoning }: Partial<ChatAnswer>,
-): string[] => [id, name, args, JSON.stringify(extra) ?? '', content ?? '', reasoning ?? ''];
+): string[] => [id, name, args, extra, content ?? '', reasoning ?? ''];
 
 /** Throws `event_invalid` for a call that is too long to be recorded with the longest result. */
 function requireRecordable(texts: readonly string[]): void {
@@ -214,7 +215,7 @@ type CallPlace = Pick<Round, 'run' | 'round'>;
 function startCall(
   context: ToolCallContext,
   place: CallPlace,
-  call: AnsweredToolCall,
+  call: ToolCallRequest,
   signal: AbortSignal,
 ): PendingCall {
   const pending: PendingCall = {
@@ -232,7 +233,7 @@ function startCall(
 async function callTool(
   { catalogue }: Pick<RunContext, 'catalogue'>,
   { run: { state, settings, request }, round }: CallPlace,
-  call: AnsweredToolCall,
+  call: ToolCallRequest,
   signal: AbortSignal,
 ): Promise<ToolCallRecord> {
   const startedAt = performance.now();
@@ -252,7 +253,7 @@ async function callTool(
     tool: name,
     ...(offered >= 0 && { offered }),
     arguments: args,
-    ...(call.extra && { extra: JSON.stringify(call.extra) }),
+    ...(call.extra !== undefined && { extra: call.extra }),
     result,
     is_error,
     ...(replay && { replayed: replayed?.answer?.replayed ?? 'live' }),

@@ -27,12 +27,21 @@ const assistantTexts = ({
   tool_calls = [],
 }: Extract<ChatMessage, { role: 'assistant' }>): string[] => [
   ...(reasoning_content === undefined ? [] : [reasoning_content]),
-  ...tool_calls.map(({ function: called, id: _id, type: _type, ...extra }) => {
-    const { name, arguments: args, ...more } = called;
-    const fields = Object.keys(extra).length + Object.keys(more).length;
-    return name + args + (fields > 0 ? JSON.stringify([extra, more]) : '');
-  }),
+  ...tool_calls.map(({ function: { name, arguments: args }, extra = '' }) => name + args + extra),
 ];
+
+/** Characters of messages in a prompt. */
+export function promptChars(messages: readonly ChatMessage[]): number {
+  let chars = 0;
+  for (const message of messages) {
+    chars += message.content?.length ?? 0;
+    if (message.role !== 'assistant') continue;
+    chars += message.reasoning_content?.length ?? 0;
+    for (const { function: called, extra = '' } of message.tool_calls ?? [])
+      chars += called.arguments.length + extra.length;
+  }
+  return chars;
+}
 
 /** UTF-8 bytes of messages in a prompt. */
 const promptMessageBytes = (messages: readonly ChatMessage[]): number =>

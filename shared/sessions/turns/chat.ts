@@ -8,6 +8,8 @@ export interface ToolCallRequest {
   id: string;
   type: 'function';
   function: { name: string; arguments: string };
+  /** The provider's own fields of the call, as JSON: a ToolCallExtra. */
+  extra?: string;
 }
 
 /** A provider's own fields of a tool call, which it expects to get back with the call. */

@@ -1,10 +1,4 @@
-import type {
-  ChatMessage,
-  ChatRequest,
-  ChatSettings,
-  ToolCallExtra,
-  ToolCallRequest,
-} from './chat.ts';
+import type { ChatMessage, ChatRequest, ChatSettings, ToolCallRequest } from './chat.ts';
 import type { SessionEvent, ToolCalledData } from '../events.ts';
 import type { FallbackModel } from './promptParts.ts';
 
@@ -82,17 +76,12 @@ export function toolCallRequest(call: ToolCalledData): ToolCallRequest {
   return request;
 }
 
-function newToolCallRequest(call: ToolCalledData): ToolCallRequest {
-  const standard = { arguments: call.arguments, name: call.tool };
-  if (call.extra === undefined) return { function: standard, id: call.call_id, type: 'function' };
-  const extra = JSON.parse(call.extra) as ToolCallExtra;
-  return {
-    ...extra,
-    function: { ...extra.function, ...standard },
-    id: call.call_id,
-    type: 'function',
-  };
-}
+const newToolCallRequest = (call: ToolCalledData): ToolCallRequest => ({
+  function: { arguments: call.arguments, name: call.tool },
+  id: call.call_id,
+  type: 'function',
+  ...(call.extra !== undefined && { extra: call.extra }),
+});
 
 /** The messages of one turn: the input, the tool rounds, and the answer if there is one. */
 export const turnMessages = (turn: Turn): ChatMessage[] => [

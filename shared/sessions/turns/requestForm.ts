@@ -75,11 +75,7 @@ function withoutPart(part: OmittedPart, request: ChatRequest): ChatRequest {
   return { ...request, messages };
 }
 
-const standardCall = ({ function: { arguments: args, name }, id, type }: ToolCallRequest) => ({
-  function: { arguments: args, name },
-  id,
-  type,
-});
+const standardCall = ({ extra: _extra, ...call }: ToolCallRequest): ToolCallRequest => call;
 
 /** True for the text of a JSON object. */
 export function isJsonObject(text: string): boolean {

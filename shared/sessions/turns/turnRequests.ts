@@ -88,7 +88,7 @@ export async function readRequests(
   async function compare(): Promise<PageOf<RebuiltRequest>> {
     const used = turns.filter((earlier) => earlier.turn >= oldestTurnOf(recorded));
     if (recorded.calls.length + recorded.compactions.length > 0)
-      await parseToolCalls([...used, recorded.turn], recorded, account_id);
+      await checkToolCalls([...used, recorded.turn], recorded, account_id);
     return compareRequests(rebuilt, { ...page, account_id }, breathe);
   }
   const result = await compare().catch(async (error: unknown) => {
@@ -106,25 +106,23 @@ export async function readRequests(
 }
 
 /**
- * Parses the tool calls of turns in slices, where requests need it. The results are cached for the
- * rebuilding of the requests.
+ * Parses the arguments of tool calls in slices, where requests have corrected ones. The results are
+ * cached for the rebuilding of the requests.
  */
-async function parseToolCalls(
+async function checkToolCalls(
   turns: readonly Turn[],
   { calls }: Pick<RecordedCalls, 'calls'>,
   accountId: string,
 ): Promise<void> {
-  const areCorrected = calls.some(({ form }) => form?.corrected_calls);
+  if (!calls.some(({ form }) => form?.corrected_calls)) return;
   let chars = 0;
   for (const call of turns.flatMap(({ tool_calls }) => tool_calls)) {
-    const callChars = (areCorrected ? call.arguments.length : 0) + (call.extra?.length ?? 0);
-    chars += callChars;
+    chars += call.arguments.length;
     if (chars > SLICE_BYTES) {
       await yieldToEventLoop(accountId);
-      chars = callChars;
+      chars = call.arguments.length;
     }
-    const request = toolCallRequest(call);
-    if (areCorrected) hasObjectArguments(request);
+    hasObjectArguments(toolCallRequest(call));
   }
 }
 

@@ -134,7 +134,7 @@ describe('a 400 that names a field is retried once with the alternative, which i
 
   test('fields of messages that other models needed', async () => {
     const call = {
-      extra_content: { google: { thought_signature: 'x' } },
+      extra: '{"extra_content":{"google":{"thought_signature":"x"}}}',
       function: { arguments: '{}', name: 'f' },
       id: 'c',
       type: 'function' as const,
@@ -155,7 +155,7 @@ describe('a 400 that names a field is retried once with the alternative, which i
           : undefined;
     const { form, request: formed } = (await send({}, 'm', wanted)).sent!;
     expect(form).toEqual({ without: ['reasoning_content', 'tool_call_fields'] });
-    const { extra_content: _extra, ...standard } = call;
+    const { extra: _extra, ...standard } = call;
     expect(formed.messages[2]).toEqual({
       role: 'assistant',
       content: null,
@@ -279,7 +279,7 @@ describe('a long error costs little:', () => {
   test('of a request whose calls have thousands of fields, it is searched for a few', async () => {
     const fields = Array.from(Array(5_000).keys(), (at) => [`field_${at}`, 1] as const);
     const call = {
-      ...Object.fromEntries(fields),
+      extra: JSON.stringify(Object.fromEntries(fields)),
       function: { arguments: '{}', name: 'f' },
       id: 'c',
       type: 'function' as const,

@@ -1,9 +1,11 @@
-import { expect, test } from '@jest/globals';
+import { expect, jest, test } from '@jest/globals';
 import {
   maxMessages,
   newestTurnsThatFit,
+  promptChars,
   promptMemory,
 } from '../../../../../shared/runs/model/contextWindow.ts';
+import { turnMessages } from '../../../../../shared/sessions/turns/prompt.ts';
 import type { TokenBudget } from '../../../../../shared/runs/context.ts';
 import { toolCallData } from '../../../../support/builders/events.ts';
 
@@ -38,6 +40,21 @@ test('the memory of a prompt of short turns is more than that of their texts', (
   expect(promptMemory(request, turns) - promptMemory(request, [])).toBeGreaterThanOrEqual(
     200 * maxMessages(turns),
   );
+});
+
+test('the length of a prompt is known without writing its tool calls', () => {
+  const extra = '{"a":[{},{}]}';
+  const calls = [
+    toolCallData(1, { arguments: '{}', result: 'four' }),
+    { ...toolCallData(1), extra },
+  ];
+  const turn = { turn: 1, input: 'in', output: 'out', tool_calls: calls };
+  const stringify = jest.spyOn(JSON, 'stringify');
+  const chars = promptChars(turnMessages(turn));
+  expect(stringify).not.toHaveBeenCalled();
+  stringify.mockRestore();
+  const { arguments: args, result } = toolCallData(1);
+  expect(chars).toBe(['in', '{}', 'four', args, extra, result, 'out'].join('').length);
 });
 
 test('the tokens of a turn are counted once', async () => {
