@@ -76,29 +76,57 @@ interface Exchange {
   pause: Pause;
 }
 
-async function answer({ response, pause }: Exchange, request: CompletionRequest): Promise<void> {
+/** What is left of a request once its answer is known: a parsed body may take megabytes. */
+interface PlannedAnswer {
+  completion: Awaited<ReturnType<typeof complete>>;
+  pauseMs: number | undefined;
+  streams: boolean;
+  includeUsage: boolean;
+}
+
+/** The answer to a request, or the error. */
+async function planAnswer(body: string): Promise<PlannedAnswer | ModelError> {
+  let request: CompletionRequest;
+  try {
+    request = parseRequest(body);
+  } catch (error) {
+    const problem = error instanceof Error ? error.message : String(error);
+    return { status: 400, message: `The request is not a chat completion: ${problem}.` };
+  }
+  if (request.model !== OFFLINE_MODEL) {
+    const quotedModel = JSON.stringify(request.model);
+    return { status: 404, message: `The offline model has no model ${quotedModel}.` };
+  }
   const { pauseMs, failWith } = parseDirectives(lastInputOf(request));
   if (failWith !== undefined)
-    return sendError(response, {
+    return {
       status: failWith,
       message: 'The offline model fails, as the input asks for.',
       type: 'server_error',
       code: 'offline_failure',
-    });
-  let completion: Awaited<ReturnType<typeof complete>>;
+    };
   try {
-    completion = await complete(request);
+    return {
+      completion: await complete(request),
+      pauseMs,
+      streams: request.stream === true,
+      includeUsage: request.stream_options?.include_usage === true,
+    };
   } catch (error) {
     if (!(error instanceof AnswerTooLong)) throw error;
-    return sendError(response, {
+    return {
       status: 400,
       message: `The names and constants of the response format have more than ${LIMITS.offlineModel.answerChars} characters.`,
-    });
+    };
   }
+}
+
+async function sendAnswer({ response, pause }: Exchange, planned: PlannedAnswer): Promise<void> {
+  const { completion, pauseMs, streams, includeUsage } = planned;
   const closed = new AbortController();
   response.once('close', () => closed.abort());
   const words = wordsWritten(completion);
-  if (!request.stream) {
+  if (!streams) {
     if (pauseMs !== undefined) await pause(pauseMs * words, closed.signal);
     return sendJson(response, 200, completionBody(completion));
   }
@@ -106,7 +134,7 @@ async function answer({ response, pause }: Exchange, request: CompletionRequest)
   const { wordMs, answerMs } = LIMITS.offlineModel;
   const wordPauseMs = pauseMs ?? Math.min(wordMs, answerMs / words);
   const events = completionEvents(completion, {
-    includeUsage: request.stream_options?.include_usage === true,
+    includeUsage,
     beforeWord: () => pause(wordPauseMs, closed.signal),
   });
   return pipeline(Readable.from(events), response);
@@ -124,21 +152,9 @@ async function handle(request: IncomingMessage, exchange: Exchange): Promise<voi
       status: 413,
       message: `The body is longer than ${LONGEST_BODY} bytes.`,
     });
-  let parsed: CompletionRequest;
-  try {
-    parsed = parseRequest(body);
-  } catch (error) {
-    const problem = error instanceof Error ? error.message : String(error);
-    const message = `The request is not a chat completion: ${problem}.`;
-    return sendError(response, { status: 400, message });
-  }
-  const quotedModel = JSON.stringify(parsed.model);
-  if (parsed.model !== OFFLINE_MODEL)
-    return sendError(response, {
-      status: 404,
-      message: `The offline model has no model ${quotedModel}.`,
-    });
-  return answer(exchange, parsed);
+  const planned = await planAnswer(body);
+  // Returned without waiting, so that the body is not kept during the pauses.
+  return 'status' in planned ? sendError(response, planned) : sendAnswer(exchange, planned);
 }
 
 /**
