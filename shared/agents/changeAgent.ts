@@ -14,7 +14,8 @@ import { waitUntilVisible, type Actor, type CommandContext } from '../commandHan
 import {
   requireCompilable,
   requireOutputTokens,
-  toRecordedParameters,
+  requireUsableFormat,
+  toRecordedFormat,
 } from './validateParameters.ts';
 import { toClientAgentError, buildConfiguration, type AgentInput } from './createAgent.ts';
 import { authorOf } from '../commandHandling/prepareEvents.ts';
@@ -155,16 +156,23 @@ export async function patchAgent(
       component: patch.component ?? catalogue.defaultComponent,
     }),
   };
-  /** The format after the patch, as recorded; only a changed one is checked. */
+  /** The format after the patch, as recorded. What it parses is not kept while the format is checked. */
+  function mergeFormat(
+    current: RecordedResponseFormat | undefined,
+    change: NonNullable<AgentPatch['response_format']>,
+  ): RecordedResponseFormat {
+    // A schema that is nested too deep could not be merged.
+    requireCompilable(change.json_schema?.schema ?? {});
+    return toRecordedFormat(checkFormat(mergePatch(current && parseFormat(current), change)));
+  }
+  /** The same; only a changed format is checked. */
   async function patchFormat(
     current: RecordedResponseFormat | undefined,
   ): Promise<RecordedResponseFormat | null | undefined> {
     if (!response_format) return response_format === null ? null : current;
-    // A schema that is nested too deep could not be merged.
-    requireCompilable(response_format.json_schema?.schema ?? {});
-    const merged = checkFormat(mergePatch(current && parseFormat(current), response_format));
-    const parameters = { response_format: merged };
-    return (await toRecordedParameters(catalogue, parameters, actor.account_id))!.response_format;
+    const merged = mergeFormat(current, response_format);
+    await requireUsableFormat(catalogue, merged, actor.account_id);
+    return merged;
   }
   const configure = async (before: AgentConfiguration | undefined): Promise<AgentConfiguration> => {
     const { parameters: current, ...fields } = before ?? {};

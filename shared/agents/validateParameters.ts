@@ -2,7 +2,6 @@ import type { AgentParameters, RecordedResponseFormat } from './parameters.ts';
 import type { ChatResponseFormat } from '../sessions/turns/chat.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { ModelInfo } from '../ports/chatModel.ts';
-import type { SchemaChecker } from '../ports/schemaChecker.ts';
 import type { AgentCatalogue } from './catalogue.ts';
 import { LIMITS } from '../limits.ts';
 
@@ -50,13 +49,6 @@ function invalid(path: string, problem: string): TurnlogError {
   });
 }
 
-/** The format as events hold it. */
-function recorded(format: ChatResponseFormat): RecordedResponseFormat {
-  if (format.type !== 'json_schema') return format;
-  const { schema, ...others } = format.json_schema;
-  return { ...format, json_schema: { ...others, schema: JSON.stringify(schema) } };
-}
-
 const SCHEMA_PATH = '/response_format/json_schema/schema';
 
 /** Throws `invalid_request` for a schema that is rejected before it is compiled. */
@@ -65,18 +57,26 @@ export function requireCompilable(schema: object): void {
   if (flaw !== undefined) throw invalid(SCHEMA_PATH, flaw);
 }
 
-async function recordedFormat(
-  schemas: SchemaChecker,
-  format: ChatResponseFormat,
-  accountId: string,
-): Promise<RecordedResponseFormat> {
-  if (format.type !== 'json_schema') return recorded(format);
+/** A format as events hold it. Throws `invalid_request` for a schema that is rejected before it is compiled. */
+export function toRecordedFormat(format: ChatResponseFormat): RecordedResponseFormat {
+  if (format.type !== 'json_schema') return format;
+  const { schema, ...others } = format.json_schema;
   // First: writing a schema that is nested too deep as JSON would overflow the stack.
-  requireCompilable(format.json_schema.schema);
-  const result = recorded(format);
-  const flaw = await schemas.flawOf(result.json_schema!.schema, accountId);
+  requireCompilable(schema);
+  return { ...format, json_schema: { ...others, schema: JSON.stringify(schema) } };
+}
+
+/**
+ * Throws `invalid_request` for a format whose schema can't be compiled. It takes the recorded format,
+ * because a parsed schema would take much more memory while it waits for earlier checks.
+ */
+export async function requireUsableFormat(
+  { schemas }: Pick<AgentCatalogue, 'schemas'>,
+  { json_schema }: RecordedResponseFormat,
+  accountId: string,
+): Promise<void> {
+  const flaw = json_schema && (await schemas.flawOf(json_schema.schema, accountId));
   if (flaw !== undefined) throw invalid(SCHEMA_PATH, flaw);
-  return result;
 }
 
 /** Checks the output limit; an unknown model accepts any. */
@@ -92,12 +92,13 @@ export function requireOutputTokens(
 }
 
 /** An agent's parameters as recorded; undefined if none is set. */
-export async function toRecordedParameters(
-  { schemas }: Pick<AgentCatalogue, 'schemas'>,
+async function toRecordedParameters(
+  catalogue: Pick<AgentCatalogue, 'schemas'>,
   { temperature, max_output_tokens, response_format }: ParametersInput,
   accountId: string,
 ): Promise<AgentParameters | undefined> {
-  const format = response_format && (await recordedFormat(schemas, response_format, accountId));
+  const format = response_format && toRecordedFormat(response_format);
+  if (format) await requireUsableFormat(catalogue, format, accountId);
   const parameters = {
     ...(temperature !== undefined && { temperature }),
     ...(max_output_tokens !== undefined && { max_output_tokens }),

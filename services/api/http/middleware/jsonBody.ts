@@ -1,11 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Context } from 'koa';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
-import { hasMoreValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
+import { BYTES_PER_VALUE, countValues } from '../../../../shared/lib/validation/jsonComplexity.ts';
 import { describeJsonError } from '../../../../shared/lib/validation/jsonError.ts';
 import { findJsonToken } from '../../../../shared/lib/validation/jsonTokens.ts';
 import { LIMITS } from '../../../../shared/limits.ts';
-import type { Permit } from '../../../../shared/lib/concurrency/capacity.ts';
 import type { MemoryLedger } from '../../../../shared/lib/memory/ledger.ts';
 import { createByteCollector } from '../../../../shared/lib/memory/byteCollector.ts';
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
@@ -29,19 +28,34 @@ function tooManyValues(): TurnlogError {
   });
 }
 
+/** The memory of a body, held until the response. */
+interface BodyPermit {
+  /** Changes the size. Throws `rate_limited` or `overloaded`. */
+  resize(bytes: number): void;
+  release(): void;
+}
+
 /**
- * Reserves memory for the body before reading it: its declared length, or the maximum. Held until
- * the response. A body in chunks that may be empty needs no media type yet: readJsonBody checks it.
+ * Reserves memory for the body before reading it: its declared length, or the maximum. A body in chunks that may be empty needs no media type yet: readJsonBody checks it.
  */
 export function admitBody(
   ctx: Context,
   memory: MemoryLedger,
   { account_id, mayBeEmpty }: Pick<BodyAdmission, 'account_id' | 'mayBeEmpty'>,
-): Permit {
+): BodyPermit {
   if (!mayBeEmpty || ctx.request.length !== undefined) requireJson(ctx);
   const length = ctx.request.length ?? LIMITS.http.bodyBytes;
   if (length > LIMITS.http.bodyBytes) throw tooLarge();
-  return memory.reserveNow({ account_id, purpose: 'bodies', bytes: length });
+  const reserve = (bytes: number) => memory.reserveNow({ account_id, purpose: 'bodies', bytes });
+  let permit = reserve(length);
+  return {
+    resize(bytes) {
+      if (permit.resize(Math.min(bytes, memory.largestRequest('bodies')))) return;
+      permit.release();
+      permit = reserve(bytes);
+    },
+    release: () => permit.release(),
+  };
 }
 
 /** The media types that a method's body may have. A PATCH is a JSON merge patch (RFC 7396). */
@@ -56,7 +70,7 @@ export const hasNoBody = ({ req }: Context): boolean =>
   Number(req.headers['content-length'] ?? 0) === 0;
 
 interface BodyAdmission {
-  permit: Permit;
+  permit: Pick<BodyPermit, 'resize'>;
   account_id: string;
   /** True when no body counts as `{}`. */
   mayBeEmpty?: boolean;
@@ -80,7 +94,10 @@ export async function readJsonBody<Body>(
   if (mayBeEmpty) requireJson(ctx);
   const text = decode(bytes);
   releaseBuffer(bytes);
-  if (hasMoreValues(text, LIMITS.http.bodyValues)) throw tooManyValues();
+  const values = countValues(text, LIMITS.http.bodyValues);
+  if (values > LIMITS.http.bodyValues) throw tooManyValues();
+  // The parsed body is kept while the request waits, for example until its JSON Schema is checked.
+  permit.resize(length + BYTES_PER_VALUE * values);
   await yieldForText(account_id, length);
   const json = await parse(text, account_id);
   await yieldForText(account_id, length);

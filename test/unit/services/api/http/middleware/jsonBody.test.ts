@@ -1,8 +1,14 @@
-import { expect, test } from '@jest/globals';
+import { runInNewContext } from 'node:vm';
+import { setFlagsFromString } from 'node:v8';
+import { describe, expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
 import { Readable } from 'node:stream';
-import { readJsonBody } from '../../../../../../services/api/http/middleware/jsonBody.ts';
+import {
+  admitBody,
+  readJsonBody,
+} from '../../../../../../services/api/http/middleware/jsonBody.ts';
 import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
+import { createMemoryLedger } from '../../../../../../shared/lib/memory/ledger.ts';
 import type { TurnlogError } from '../../../../../../shared/lib/errors/turnlogError.ts';
 
 const BYTES = 1_000_000;
@@ -101,6 +107,64 @@ async function readText(
   const permit = bodies.acquire({ account_id: 'account', bytes: body.length });
   return readJsonBody(contextOf(body), { permit, account_id: 'account' }, check);
 }
+
+describe('the memory of a body', () => {
+  const values = 9_970;
+  const text = `{"a":[${Array.from({ length: values }, () => '{}').join()}]}`;
+
+  /** Reads the text with this ledger, and returns the bytes that its account has reserved. */
+  async function bytesOf(body: string, memory = createMemoryLedger()): Promise<number> {
+    const context = contextOf(Buffer.from(body));
+    const type = 'application/json';
+    Object.assign(context, {
+      method: 'POST',
+      get: (name: string) => (name === 'content-type' ? type : ''),
+    });
+    Object.assign(context.request, { type });
+    Object.assign(context.req, { rawHeaders: ['content-type', type] });
+    const permit = admitBody(context, memory, { account_id: 'account' });
+    try {
+      await readJsonBody(context, { permit, account_id: 'account' }, unchecked);
+      return memory.usage('bodies').used;
+    } finally {
+      permit.release();
+    }
+  }
+
+  test('is counted as parsed once it is, which a list of empty objects takes at least', async () => {
+    setFlagsFromString('--expose_gc');
+    const collectGarbage = runInNewContext('gc') as () => void;
+    collectGarbage();
+    const before = process.memoryUsage().heapUsed;
+    const parsed = Array.from({ length: 10 }, () => JSON.parse(text) as unknown);
+    collectGarbage();
+    const taken = (process.memoryUsage().heapUsed - before) / parsed.length;
+    expect(taken).toBeGreaterThan(15 * text.length);
+    expect(await bytesOf(text)).toBeGreaterThan(taken);
+  });
+
+  test('of a few values is little more than its text', async () => {
+    const small = JSON.stringify({ input: '[{,'.repeat(200), session_id: 's' });
+    expect(await bytesOf(small)).toBeLessThan(small.length + 200);
+  });
+
+  test('that is not available rejects the body before it is parsed', async () => {
+    const memory = createMemoryLedger({ bodies: { all: { permits: 9, bytes: 8 * text.length } } });
+    const other = { account_id: 'account', purpose: 'bodies', bytes: 1.5 * text.length } as const;
+    for (let bodies = 0; bodies < 2; bodies += 1) memory.reserveNow(other);
+    const parse = jest.spyOn(JSON, 'parse');
+    await expect(bytesOf(text, memory)).rejects.toMatchObject({ code: 'rate_limited' });
+    expect(parse).not.toHaveBeenCalled();
+    parse.mockRestore();
+    expect(memory.usage('bodies')).toMatchObject({ used: 2 * other.bytes, rejections: 1 });
+  });
+
+  test('is at most what one request may count, so that an account alone is never refused', async () => {
+    const bytes = 8 * text.length;
+    const memory = createMemoryLedger({ bodies: { all: { permits: 9, bytes } } });
+    expect(await bytesOf(text, memory)).toBe(bytes / 4);
+  });
+});
 
 const ILL_FORMED = 'must be well-formed Unicode text.';
 const TOO_LARGE = `must be a number between -${Number.MAX_VALUE} and ${Number.MAX_VALUE}.`;
