@@ -14,11 +14,11 @@ import {
   endsOfRotation,
   isActiveKey,
   keyDataOf,
-  replacedBy,
   requireIssuable,
   requireKey,
   requireNewKey,
   requireRevocable,
+  rotatedAs,
   type AccountKey,
   type KeyManager,
   type KeyRotation,
@@ -105,9 +105,11 @@ function rotateKey(
   if (by) requireIssuable(keys, replacement, by, { key_id, isRevoked });
   const expires_at = ends.old;
   const after = { ...before, expires_at };
+  const rotated_by = by && { rotated_by: by.key_id };
+  const rotated = { key_id, replaced_by: key.key_id, expires_at, ...rotated_by };
   return [
     { type: 'account.key_issued.v1', data: replacement },
-    { type: 'account.key_rotated.v1', data: { key_id, replaced_by: key.key_id, expires_at } },
+    { type: 'account.key_rotated.v1', data: rotated },
     ...(isRevoked ? [{ type: 'account.key_revoked.v1', data: after } as const] : []),
   ];
 }
@@ -164,8 +166,7 @@ function evolve(state: AccountState, event: AccountEvent): AccountState {
       return { ...state, keys };
     }
     case 'account.key_rotated.v1': {
-      const { key_id, replaced_by, expires_at } = event.data;
-      const keys = changeKey(state.keys, key_id, replacedBy(replaced_by, expires_at));
+      const keys = changeKey(state.keys, event.data.key_id, rotatedAs(event.data));
       return { ...state, keys };
     }
     case 'account.limits_set.v1':

@@ -80,7 +80,17 @@ const KeyIssued = eventSchema('account.key_issued.v1', Key, 'An API key was issu
 const KeyRevoked = eventSchema('account.key_revoked.v1', Key, 'An API key was revoked');
 const KeyRotated = eventSchema(
   'account.key_rotated.v1',
-  { key_id: Key.key_id, replaced_by: Key.key_id, expires_at: Instant },
+  {
+    key_id: Key.key_id,
+    replaced_by: Key.key_id,
+    expires_at: Instant,
+    rotated_by: Type.Optional(
+      Type.String({
+        description:
+          'The API key that rotated it; absent for an operator, and in events of earlier releases, which ignore it',
+      }),
+    ),
+  },
   'An API key was replaced by another one, and expires',
 );
 
@@ -135,6 +145,7 @@ export const accountEventSchemas = [
 
 export type AccountEvent = EventOf<(typeof accountEventSchemas)[number]>;
 export type KeyData = EventOf<typeof KeyIssued>['data'];
+export type KeyRotatedData = EventOf<typeof KeyRotated>['data'];
 /** Resource limits of an account. The default applies to absent limits. */
 export type AccountLimits = EventOf<typeof LimitsSet>['data'];
 export const LIMIT_NAMES = Object.keys(

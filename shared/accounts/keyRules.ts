@@ -1,11 +1,14 @@
 import { Rejection } from '../domain/rejection.ts';
-import { scopesOf, type KeyData } from './events.ts';
+import { scopesOf, type KeyData, type KeyRotatedData } from './events.ts';
 import { KEY_LIMITS } from './limits.ts';
 
 export type AccountKey = KeyData & {
   revoked: boolean;
-  /** The newest key that replaced this one, and when this one would expire otherwise. */
-  replaced?: { by: string; end: string | null };
+  /**
+   * The newest key that replaced this one, when this one would expire otherwise, and the manager that
+   * made all of its rotations, if only one did.
+   */
+  replaced?: { by: string; end: string | null; manager: string | undefined };
 };
 
 /** The data of a key in its events. */
@@ -43,12 +46,13 @@ export function changeKey(
 }
 
 /** The change of a key that another one replaces. */
-export const replacedBy =
-  (by: string, expires_at: string) =>
-  (key: AccountKey): Partial<AccountKey> => ({
-    expires_at,
-    replaced: { by, end: grantedEnd(key) },
-  });
+export const rotatedAs =
+  ({ replaced_by, expires_at, rotated_by }: KeyRotatedData) =>
+  (key: AccountKey): Partial<AccountKey> => {
+    const isSameManager = !key.replaced || key.replaced.manager === rotated_by;
+    const manager = isSameManager ? rotated_by : undefined;
+    return { expires_at, replaced: { by: replaced_by, end: grantedEnd(key), manager } };
+  };
 
 export const isActiveKey = (
   { revoked, expires_at }: Pick<AccountKey, 'revoked' | 'expires_at'>,
@@ -92,24 +96,36 @@ function requireScopesWithin(manager: AccountKey, key: KeyData): void {
     );
 }
 
-/** True for a key itself, and for those that have replaced it, one after the other. */
-function isOrSucceeds(keys: readonly AccountKey[], of: AccountKey, key_id: string): boolean {
+/**
+ * True for a manager that has replaced itself, and for the keys that it has issued in its own place,
+ * one after the other; not if other managers or operators have rotated them.
+ */
+function isOwnSuccession(
+  keys: readonly AccountKey[],
+  manager: AccountKey,
+  key_id: string,
+): boolean {
   const byId = new Map(keys.map((key) => [key.key_id, key]));
-  for (let key: AccountKey | undefined = of; key; key = byId.get(key.replaced?.by ?? ''))
-    if (key.key_id === key_id) return true;
+  let key: AccountKey | undefined = manager;
+  while (key?.replaced && key.replaced.manager === manager.key_id) {
+    const { by } = key.replaced;
+    if (key.key_id === key_id || by === key_id) return true;
+    key = byId.get(by);
+  }
   return false;
 }
 
 /**
- * The latest end of a key that the manager issues. A key that was replaced can replace itself and its
- * successors again as if it had not been: the answer with the successor may be lost.
+ * The latest end of a key that the manager issues. A key that has replaced itself can replace itself
+ * and its successors again as if it had not been: the answer with the successor may be lost. A key
+ * that another one has replaced, for example because it leaked, can't prolong its life this way.
  */
 const latestEnd = (
   keys: readonly AccountKey[],
   manager: AccountKey,
   replaced: string | undefined,
 ): string | null =>
-  replaced !== undefined && isOrSucceeds(keys, manager, replaced)
+  replaced !== undefined && isOwnSuccession(keys, manager, replaced)
     ? grantedEnd(manager)
     : manager.expires_at;
 

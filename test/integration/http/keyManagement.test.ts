@@ -314,6 +314,19 @@ describe('a rotated key', () => {
     expect(await find(successor, other.body.data.key_id)).toMatchObject({ expires_at: null });
   });
 
+  test('by another key does not outlive its overlap by rotating itself or its successor', async () => {
+    const leaked = await newKey(service.folder, { scopes: ['keys:write'] });
+    const thief = await clientWith(service.url, leaked);
+    const admin = as((await issue(thief, ['keys:write'])).api_key);
+    const rotated = await admin.post(`/v1/keys/${leaked.key_id}/rotate`, {});
+    const { key_id } = rotated.body.data;
+    for (const id of [leaked.key_id, key_id]) {
+      const reply = await thief.post(`/v1/keys/${id}/rotate`, { overlap_seconds: 0 });
+      expect(expectFailure(reply, 'invalid_request').error).toContain('must end at');
+    }
+    expect(await find(admin, key_id)).toMatchObject({ state: 'active', replaced_by: null });
+  });
+
   test('is rotated once by a repeated request, which does not show the new key again', async () => {
     const old = await issue(owner, ['agents:read']);
     const headers = keyed();

@@ -68,9 +68,10 @@ export const keyRotated = (
   key_id: string,
   replaced_by: string,
   expires_at = '2026-01-02T00:00:00.000Z',
+  rotated_by?: string,
 ): AccountEvent => ({
   type: 'account.key_rotated.v1',
-  data: { key_id, replaced_by, expires_at },
+  data: { key_id, replaced_by, expires_at, ...(rotated_by !== undefined && { rotated_by }) },
 });
 
 export const agentData = (changes: Partial<AgentConfiguration> = {}): AgentConfiguration => ({

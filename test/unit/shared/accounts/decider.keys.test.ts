@@ -169,7 +169,7 @@ describe('a rotation', () => {
           hash: hashOf('key_n'),
           ...grant(['agents:read']),
         }),
-        keyRotated('key_o', 'key_n', at(60)),
+        keyRotated('key_o', 'key_n', at(60), 'key_m'),
       );
     const { keys } = replay(account, [opened, manager, old, keyRotated('key_o', 'key_n', at(60))]);
     expect(keys.find(({ key_id }) => key_id === 'key_o')).toMatchObject({ expires_at: at(60) });
@@ -197,7 +197,7 @@ describe('a rotation', () => {
   test('whose answer is lost can be repeated, and leaves the life that the key had', () => {
     const lost = [
       keyIssued('key_l', key('key_l', ['keys:write'])),
-      keyRotated('key_m', 'key_l', at(60)),
+      keyRotated('key_m', 'key_l', at(60), 'key_m'),
     ];
     const own = issued('key_m', ['keys:write']);
     for (const again of ['key_m', 'key_l'])
@@ -208,7 +208,7 @@ describe('a rotation', () => {
             ...key('key_n', ['keys:write']),
             name: `name of ${again}`,
           }),
-          keyRotated(again, 'key_n', at(30)),
+          keyRotated(again, 'key_n', at(30), 'key_m'),
         );
     // It still issues no other key that outlives it, and replaces no other one.
     given(opened, own, ...lost)
@@ -216,6 +216,37 @@ describe('a rotation', () => {
       .thenRejected('key_outlives_manager');
     given(opened, own, ...lost, issued('key_o', ['keys:write']))
       .when(rotate('key_o'))
+      .thenRejected('key_outlives_manager');
+  });
+
+  test.each([
+    ['another key', 'key_a'],
+    ['an operator or an earlier release', undefined],
+  ])('by %s ends with the overlap, whatever the key rotates', (_who, rotator) => {
+    const bounded = issued('key_3', ['keys:write'], at(60));
+    const ownRotation = [bounded, keyRotated('key_m', 'key_3', at(60), 'key_m')];
+    const rotation = [
+      issued('key_2', ['keys:write']),
+      keyRotated('key_m', 'key_2', at(60), rotator),
+    ];
+    // Its own rotation that ends in time, before or after, changes nothing.
+    for (const past of [rotation, [...rotation, ...ownRotation], [...ownRotation, ...rotation]])
+      for (const replaced of ['key_m', 'key_2'])
+        given(opened, issued('key_m', ['keys:write']), ...past)
+          .when(rotate(replaced, { overlap: 30 }))
+          .thenRejected('key_outlives_manager');
+  });
+
+  test('by a successor is no lost answer, and the key before replaces none after it', () => {
+    given(
+      opened,
+      issued('key_m', ['keys:write']),
+      issued('key_2', ['keys:write']),
+      keyRotated('key_m', 'key_2', at(60), 'key_m'),
+      issued('key_3', ['keys:write']),
+      keyRotated('key_2', 'key_3', at(60), 'key_2'),
+    )
+      .when(rotate('key_3'))
       .thenRejected('key_outlives_manager');
   });
 
