@@ -91,14 +91,19 @@ export function createKey(
 
 /**
  * Issues an API key to the actor's account. Resolves with the key itself, which can't be retrieved
- * later. `apiKey` is a key that the operator chose; by default, a new key is generated. Errors:
- * `invalid_request` for an invalid name, `configuration_invalid` for a weak chosen key, the
- * rejections `account_missing` and `key_exists`, and those of handle.
+ * later. `apiKey` is a key that the operator chose; by default, a new key is generated. With `isFirst`
+ * the key is rejected if the account has had another one. Errors: `invalid_request` for an invalid
+ * name, `configuration_invalid` for a weak chosen key, the rejections `account_missing` and
+ * `key_exists`, and those of handle.
  */
 export async function issueKey(
   context: HandleContext,
   actor: Actor,
-  { apiKey, ...grant }: KeyGrant & { apiKey?: string | undefined },
+  {
+    apiKey,
+    isFirst = false,
+    ...grant
+  }: KeyGrant & { apiKey?: string | undefined; isFirst?: boolean },
 ): Promise<{ key_id: string; api_key: string; position: Position | undefined }> {
   if (apiKey !== undefined && !isStrongKey(apiKey))
     throw new TurnlogError('configuration_invalid', 'The chosen API key is too easy to guess.');
@@ -106,6 +111,7 @@ export async function issueKey(
   const issued = await handle(context, actor, accountTarget(actor), {
     type: 'issue_key',
     key: data,
+    isFirst,
   });
   return { key_id: data.key_id, api_key, position: issued?.position };
 }

@@ -28,7 +28,8 @@ import {
 export type AccountCommand =
   /** With a first key, where a client opens the account. */
   | { type: 'open_account'; name: string; key?: KeyData }
-  | { type: 'issue_key'; key: KeyData; by?: KeyManager | undefined }
+  /** With `isFirst` only if the account never had a key. */
+  | { type: 'issue_key'; key: KeyData; isFirst?: boolean; by?: KeyManager | undefined }
   | { type: 'revoke_key'; key_id: string; by?: KeyManager | undefined }
   | { type: 'rotate_key'; key_id: string; rotation: KeyRotation; by?: KeyManager | undefined }
   /** Null removes a limit. Absent limits do not change. */
@@ -71,10 +72,12 @@ function setHold({ held, reason }: AccountHold, { hold }: AccountState): Account
 }
 
 function issueKey(
-  { key, by }: Extract<AccountCommand, { type: 'issue_key' }>,
+  { key, isFirst, by }: Extract<AccountCommand, { type: 'issue_key' }>,
   { keys }: AccountState,
 ): AccountEvent[] {
   requireNewKey(keys, key);
+  if (isFirst && keys.length > 0)
+    throw new Rejection('key_exists', 'The account has had a key already.');
   if (by) requireIssuable(keys, key, by);
   return [{ type: 'account.key_issued.v1', data: key }];
 }

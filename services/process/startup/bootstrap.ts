@@ -22,7 +22,7 @@ function throwAccountNotReadable(error: unknown): never {
   throw storeUnavailableError("The new account can't be read yet.", error);
 }
 
-/** Warns if the operator's key does not work, because the log already had keys when it was set. */
+/** Warns if the operator's key does not work, because the log had other keys before. */
 async function warnOfUnusableKey(
   { readModels, clock, logger }: CommandContext,
   operatorsKey: string,
@@ -62,10 +62,16 @@ export async function issueBootstrapKey(
       scopes: SCOPES,
       expiresAt: null,
       apiKey: operatorsKey,
+      // The check above is not enough: replicas that start together would each issue a key.
+      isFirst: true,
     }).catch(throwAccountNotReadable),
   );
+  if (issued?.position !== undefined) {
+    await waitUntilVisible(context, issued.position);
+    return issued.api_key;
+  }
   // Another replica wrote the key: it lies before the current end of the log.
-  if (issued?.position !== undefined) await waitUntilVisible(context, issued.position);
-  else await waitForReadModels(context, signal);
-  return issued?.api_key;
+  await waitForReadModels(context, signal);
+  if (operatorsKey !== undefined) await warnOfUnusableKey(context, operatorsKey);
+  return undefined;
 }

@@ -83,8 +83,9 @@ test('a weak key of an older release, whose id was made from it, works on, and c
   expect([await statusWith(old), await statusWith(TEST_KEY)]).toEqual([200, 401]);
 });
 
-test('replicas that begin at the same moment with the same key issue it once', async () => {
-  const issued = await asOperator(folder, async (operator) => {
+/** The keys that replicas with these keys issue, which begin at the same moment. */
+const issuedAtOnce = (keys: (string | undefined)[]) =>
+  asOperator(folder, async (operator) => {
     const readModels = await operator.readModels();
     const atOnce = { ...readModels, hasApiKeys: async () => false, untilShown: async () => true };
     const context = {
@@ -94,8 +95,16 @@ test('replicas that begin at the same moment with the same key issue it once', a
       visibilityWaitMs: 1,
     } as unknown as CommandContext;
     const { signal } = new AbortController();
-    return Promise.all([1, 2, 3].map(() => issueBootstrapKey(context, TEST_KEY, signal)));
+    const issued = await Promise.all(keys.map((key) => issueBootstrapKey(context, key, signal)));
+    return issued.filter((key) => key !== undefined);
   });
-  expect(issued.filter((key) => key !== undefined)).toEqual([TEST_KEY]);
+
+test('replicas that begin at the same moment with the same key issue it once', async () => {
+  expect(await issuedAtOnce([TEST_KEY, TEST_KEY, TEST_KEY])).toEqual([TEST_KEY]);
+  expect((await issuedKeys()).length).toBe(1);
+});
+
+test('replicas that begin at the same moment without a key issue one', async () => {
+  expect(await issuedAtOnce([undefined, undefined, undefined])).toHaveLength(1);
   expect((await issuedKeys()).length).toBe(1);
 });

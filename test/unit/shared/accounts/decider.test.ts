@@ -34,6 +34,14 @@ describe('an account', () => {
     given(opened, issued, revoked).when({ type: 'issue_key', key }).thenRejected('key_exists');
   });
 
+  test('issues a first key only while it never had a key: replicas that begin at once each make one', () => {
+    const hash = 'cd'.repeat(32);
+    const first = { type: 'issue_key', key: keyData('key_2', { hash }), isFirst: true } as const;
+    given(opened).when(first).then(keyIssued('key_2', { hash }));
+    given(opened, issued).when(first).thenRejected('key_exists');
+    given(opened, issued, revoked).when(first).thenRejected('key_exists');
+  });
+
   test('issues one key once, whatever id it would have: two replicas may begin with the same one', () => {
     const again = keyData('key_2', { hash: key.hash });
     given(opened, issued).when({ type: 'issue_key', key: again }).thenRejected('key_exists');

@@ -46,6 +46,7 @@ function lateReplica(untilShown: (position: Position) => Promise<boolean>): Comm
     readModels: {
       hasApiKeys: async () => false,
       listParkedStreams: async () => ({ count: 0, streams: [] }),
+      findApiKeyByHash: async () => ({ hash: hashApiKey(KEY), revoked_at: null, expires_at: null }),
       untilShown,
     },
     clock: { now: () => 0 },
@@ -55,12 +56,18 @@ function lateReplica(untilShown: (position: Position) => Promise<boolean>): Comm
   return context as unknown as CommandContext;
 }
 
-test('a replica that came second waits until its read models show what the first one wrote, however late', async () => {
-  const waited: Position[] = [];
-  const context = lateReplica(async (position) => waited.push(position) === 3);
-  expect(await issueBootstrapKey(context, KEY, new AbortController().signal)).toBeUndefined();
-  expect(waited).toEqual([END, END, END]);
-});
+test.each([
+  ['with the same key', KEY],
+  ['without one', undefined],
+])(
+  'a replica %s that came second waits until its read models show what the first one wrote, however late',
+  async (_what, key) => {
+    const waited: Position[] = [];
+    const context = lateReplica(async (position) => waited.push(position) === 3);
+    expect(await issueBootstrapKey(context, key, new AbortController().signal)).toBeUndefined();
+    expect(waited).toEqual([END, END, END]);
+  },
+);
 
 test('a first start has its key once the read models show it', async () => {
   const steps: string[] = [];
@@ -97,10 +104,13 @@ describe('a key that the operator sets after the first start', () => {
   const row = { key_id: 'key_1', hash: hashApiKey(KEY), expires_at: null, revoked_at: null };
 
   /** What a start warns of if a lookup of the key finds this. */
-  async function warnedOf(findApiKeyByHash: () => Promise<object | undefined>): Promise<string> {
+  async function warnedOf(
+    findApiKeyByHash: () => Promise<object | undefined>,
+    hasApiKeys = true,
+  ): Promise<string> {
     const context = lateReplica(async () => true);
     const warned: unknown[] = [];
-    Object.assign(context.readModels, { hasApiKeys: async () => true, findApiKeyByHash });
+    Object.assign(context.readModels, { hasApiKeys: async () => hasApiKeys, findApiKeyByHash });
     Object.assign(context, { logger: { warn: (...given: unknown[]) => warned.push(given) } });
     const { signal } = new AbortController();
     expect(await issueBootstrapKey(context, KEY, signal)).toBeUndefined();
@@ -114,6 +124,11 @@ describe('a key that the operator sets after the first start', () => {
     const warned = await warnedOf(async () => found);
     expect(warned).toContain('BOOTSTRAP_API_KEY is not a valid key of this log');
     expect(warned).not.toContain(KEY);
+  });
+
+  test('is warned of if another replica has issued another key meanwhile', async () => {
+    expect(await warnedOf(async () => undefined, false)).toContain('BOOTSTRAP_API_KEY');
+    expect(await warnedOf(async () => row, false)).toBe('[]');
   });
 
   test('is not warned of if it is a valid key', async () => {
