@@ -22,6 +22,7 @@ import { compileEventValidators } from '../../shared/eventlog/domainEvent.ts';
 import type { Broadcast } from '../../shared/ports/broadcast.ts';
 import { createPermitPool } from '../../shared/lib/concurrency/capacity.ts';
 import { registerResource } from '../../shared/lib/concurrency/resources.ts';
+import { createUserPermits } from '../../shared/chatTokens/userPermits.ts';
 import { createLimitsCache } from '../../shared/accounts/accountLimits.ts';
 import { startOpenTurnCloser, startTurnWatch } from '../process/upkeep/periodicTask.ts';
 import type { ProcessPart, ServedRuns } from '../process/processParts.ts';
@@ -106,6 +107,7 @@ export async function openRunContext(opening: Opening, storage: RunStorage): Pro
       liveTurns: live,
       mirroredTurns: opened.use(createMirroredTurns({ broadcast, keys: storage.store.keys })),
       turnWatch: createTurnWatch({ store: storage.store, signals, shared }),
+      acquireUserRun: createUserPermits(LIMITS.chatTokens.runs, 'runs at once'),
       turnWaits: createPermitPool('turn_waits', { permits: LIMITS.turn.waiting, bytes: Infinity }),
       sessionCache: createSessionCache(memory),
       failedCompactions: new LRUCache(entriesUpTo(LIMITS.cache.failedCompactions)),

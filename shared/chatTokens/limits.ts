@@ -6,7 +6,7 @@ export const CHAT_TOKEN_LIMITS = {
     /** The longest lifetime of a chat token. */
     lifetimeSeconds: 3_600,
     /**
-     * Requests per second of one end user. They also count against the API key that
+     * Requests per second and end user. They also count against the API key that
      * issued the tokens.
      * @beyond 429 `rate_limited`
      */
@@ -16,5 +16,10 @@ export const CHAT_TOKEN_LIMITS = {
      * @beyond 429 `rate_limited`
      */
     openRequests: 10,
+    /**
+     * Runs per end user and process.
+     * @beyond 429 `rate_limited`
+     */
+    runs: 4,
   },
 } as const;

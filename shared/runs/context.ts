@@ -1,4 +1,5 @@
 import type { LRUCache } from 'lru-cache';
+import type { AcquireUserPermit } from '../chatTokens/userPermits.ts';
 import type { AccountLimits } from '../accounts/events.ts';
 import type { ChatSettings } from '../sessions/turns/chat.ts';
 import type { RunningSession } from '../sessions/decider.ts';
@@ -40,6 +41,8 @@ export interface RunState {
   /** Turns of other processes that are followed here. */
   mirroredTurns: MirroredTurns;
   turnWatch: TurnWatch;
+  /** Permits for the runs of end users with chat tokens. */
+  acquireUserRun: AcquireUserPermit;
   /** Permits for requests that wait for the end of a turn. */
   turnWaits: PermitPool;
   sessionCache: SessionCache;

@@ -24,10 +24,12 @@ interface RunningTurn {
 /** Waits for the session and for capacity, and starts the turn. */
 async function beginTurn(context: RunContext, actor: Actor, input: RunInput): Promise<RunningTurn> {
   const { limits } = context;
-  const { admission, runsInFlight, sessionQueue } = context.runState;
+  const { acquireUserRun, admission, runsInFlight, sessionQueue } = context.runState;
   const { account_id } = actor;
   const accountLimits = await context.accountLimits(account_id);
   using resources = new DisposableStack();
+  // The permit of the request is released with its response, which a run in the background outlasts.
+  if (actor.chat) resources.use(acquireUserRun(actor.chat));
   const permit = admission.enqueue(account_id, Buffer.byteLength(input.input), accountLimits);
   resources.defer(permit.release);
   const prepared = input.claim?.prepared;
@@ -99,11 +101,12 @@ export async function startRun(
  * resolves. The result is durable, and visible to every later query.
  * Errors: `agent_not_found`, `session_not_found` and the session's rejections, `session_erased`,
  * `origin_erased`, `agent_erased`, `model_not_supported`, `tool_not_supported`, `session_busy`,
- * `stream_damaged`, `invalid_request`, `rate_limited` (the account uses its share), `overloaded`
- * (the process is full), `model_error`, `model_overloaded`, `model_timeout`, `tool_error`,
- * `turn_interrupted`, `store_unavailable`, and `idempotency_in_progress` for a retried request. From
- * `model_error` on, the turn is recorded as failed (or interrupted, by a shutdown), and the next run
- * continues the session; while the store is unavailable, the turn stays open until it is back.
+ * `stream_damaged`, `invalid_request`, `rate_limited` (the account or the end user has its share),
+ * `overloaded` (the process is full), `model_error`, `model_overloaded`, `model_timeout`,
+ * `tool_error`, `turn_interrupted`, `store_unavailable`, and `idempotency_in_progress` for a retried
+ * request. From `model_error` on, the turn is recorded as failed (or interrupted, by a shutdown), and
+ * the next run continues the session; while the store is unavailable, the turn stays open until it is
+ * back.
  */
 export async function runAgent(
   context: RunContext,

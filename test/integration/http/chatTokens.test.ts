@@ -350,6 +350,25 @@ describe('a token', () => {
     const later = () => hoarder.post(`/v1/sessions/${session_id}/cancel`, {});
     expect((await withinLimit(later)).status).toBe(200);
   });
+
+  test('has a limited number of runs, also without their clients, and the others have theirs', async () => {
+    const [runner, other] = [await chatOf('runner'), await chatOf('walker')];
+    const { session_id } = await runForever(runner);
+    for (let runs = 2; runs < LIMITS.chatTokens.runs; runs += 1) await runForever(runner);
+    const { token } = await issue({ user: 'runner' });
+    const { length } = service.model.requests;
+    const stream = await streamOf(token, { input: 'Wait' });
+    await service.model.received(length + 1);
+    stream.leave();
+    const run = () => runner.post(runPath(), { input: 'More' }, { prefer: 'respond-async' });
+    const refused = expectFailure(await run(), 'rate_limited');
+    expect(refused.error).toContain(`${LIMITS.chatTokens.runs} runs at once`);
+    service.model.use(LINES);
+    await startSession(other);
+    await startSession(service);
+    await runner.post(`/v1/sessions/${session_id}/cancel`, {});
+    expect((await withinLimit(run)).status).toBe(202);
+  });
 });
 
 describe('the session of a token', () => {

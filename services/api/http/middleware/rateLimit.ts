@@ -2,7 +2,7 @@ import { registerResource } from '../../../../shared/lib/concurrency/resources.t
 import type { Context } from 'koa';
 import type { ChatGrant } from '../../../../shared/chatTokens/chatToken.ts';
 import type { Actor } from '../../../../shared/commandHandling/context.ts';
-import { createUnregisteredPool } from '../../../../shared/lib/concurrency/capacity.ts';
+import { createUserPermits } from '../../../../shared/chatTokens/userPermits.ts';
 import { TurnlogError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { ApiContext } from '../../context.ts';
 import { LRUCache } from 'lru-cache';
@@ -65,34 +65,24 @@ export function createAddressLimit(): (ctx: Context) => void {
   };
 }
 
-const ALL = { permits: Infinity, bytes: Infinity };
-
-const limitedError = (message: string, retryAfterSeconds: number): TurnlogError =>
-  new TurnlogError('rate_limited', message, { retriable: true, retryAfterSeconds });
-
 /**
  * Creates a check that limits the requests of each end user with chat tokens: per second, and those
- * that are open at once in this process. A visitor of a page can then take little from the others,
- * whose tokens the same API key has issued. The check throws `rate_limited`.
+ * that are open at once in this process. The check throws `rate_limited`.
  */
 export function createChatLimit({
   rateLimiter,
 }: Pick<ApiContext, 'rateLimiter'>): (ctx: Context, chat: ChatGrant) => Promise<void> {
   const { requestsPerSecond, openRequests } = LIMITS.chatTokens;
-  const open = createUnregisteredPool(ALL, { permits: openRequests, bytes: Infinity });
-  return async (ctx, { user_hmac }) => {
-    const { allowed, resetMs } = await rateLimiter.take(`chat ${user_hmac}`, requestsPerSecond);
+  const acquire = createUserPermits(openRequests, 'open requests');
+  return async (ctx, chat) => {
+    const user = `chat ${chat.user_hmac}`;
+    const { allowed, resetMs } = await rateLimiter.take(user, requestsPerSecond);
     if (!allowed)
-      throw limitedError(
+      throw new TurnlogError(
+        'rate_limited',
         `An end user may send ${requestsPerSecond} requests per second. Try again in the next second.`,
-        Math.max(1, Math.ceil(resetMs / 1_000)),
+        { retriable: true, retryAfterSeconds: Math.max(1, Math.ceil(resetMs / 1_000)) },
       );
-    const request = { account_id: user_hmac };
-    if (open.exhaustedScope(request))
-      throw limitedError(
-        `An end user may have ${openRequests} open requests. Try again when some of them have ended.`,
-        1,
-      );
-    onResponseClosed(ctx.res, open.acquire(request).release);
+    onResponseClosed(ctx.res, acquire(chat).release);
   };
 }
