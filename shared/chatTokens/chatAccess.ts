@@ -23,6 +23,9 @@ export const chatForbiddenError = (
   message = 'A chat token may only run its agent, and read and cancel turns of its sessions.',
 ): TurnlogError => new TurnlogError('forbidden', message);
 
+/** False for end users, who see the answers of a model and its tool calls, but not its reasoning. */
+export const seesReasoning = ({ chat }: Pick<Actor, 'chat'>): boolean => chat === undefined;
+
 const SECOND_MS = 1_000;
 
 type SessionStart = Pick<SessionStartedData, 'agent_id' | 'user_hmac'>;

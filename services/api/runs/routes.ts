@@ -1,6 +1,7 @@
 import type { Context } from 'koa';
 import type { Static } from 'typebox';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
+import { seesReasoning } from '../../../shared/chatTokens/chatAccess.ts';
 import type { RunInput } from '../../../shared/runs/runRequest.ts';
 import type { RouteContext } from '../context.ts';
 import { readPreferences, setPreferenceApplied } from '../http/preferHeader.ts';
@@ -50,7 +51,8 @@ async function runSse(
   const awaitOwnOutcome = createOwnOutcome(started);
   sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
     if (received === undefined) yield startedEvent(subject);
-    yield* turnSse(api, { subject, after, awaitOwnOutcome }, ctx, signal);
+    const reasoning = seesReasoning(actor);
+    yield* turnSse(api, { subject, after, reasoning, awaitOwnOutcome }, ctx, signal);
   });
 }
 

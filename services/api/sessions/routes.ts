@@ -1,4 +1,5 @@
 import { recordAudit } from '../../../shared/audit/commands.ts';
+import { seesReasoning } from '../../../shared/chatTokens/chatAccess.ts';
 import { describeSession } from '../../../shared/sessions/describeSession.ts';
 import { searchSessions } from '../../../shared/search/searchSessions.ts';
 import { readSessionEvents } from '../../../shared/sessions/queries.ts';
@@ -114,9 +115,10 @@ const getSessionRoute = defineRoute({
         : await readTranscriptAt(api, { account_id, session_id, turn }, page);
     await api.readAudit.record(api, actor, 'transcripts', sessionStream(session_id));
     ctx.set('etag', sessionEtag(session));
+    const reasoning = query.reasoning && seesReasoning(actor);
     const rows = {
       emptyData: presentTranscript(session, origin_erased, at),
-      present: (row: TurnRow) => presentTurn(session.session_id, row, query),
+      present: (row: TurnRow) => presentTurn(session.session_id, row, { reasoning }),
       cursorOf: (row: TurnRow) => String(row.turn),
     };
     return { page: (to) => renderPage(turns, rows, to) };

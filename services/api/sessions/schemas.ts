@@ -200,7 +200,9 @@ export const ForkBody = Type.Object(
 );
 
 const reasoningQuery = {
-  reasoning: Type.Optional(Type.Boolean({ description: "Shows the model's reasoning" })),
+  reasoning: Type.Optional(
+    Type.Boolean({ description: "Shows the model's reasoning, but not to chat tokens" }),
+  ),
 };
 
 export const TurnQuery = Type.Object(

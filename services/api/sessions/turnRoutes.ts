@@ -3,6 +3,7 @@ import { waitUntilTurnVisible } from '../../../shared/commandHandling/context.ts
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
+import { seesReasoning } from '../../../shared/chatTokens/chatAccess.ts';
 import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
@@ -95,7 +96,8 @@ const streamTurnRoute = defineRoute({
     const ended = first?.turn.outcome && first;
     if (!ended) first?.done();
     const position = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
-    const following = { subject, after: position, first: ended };
+    const reasoning = seesReasoning(actor);
+    const following = { subject, after: position, reasoning, first: ended };
     sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
       if (after === undefined) yield startedEvent(subject);
       yield* turnSse(api, following, ctx, signal);
@@ -151,7 +153,8 @@ const getTurnRoute = defineRoute({
             // Reads that wait for the same event, key or audit entry would otherwise continue all at once.
             await waitToBegin(account_id);
             const to = { account_id, pretty: wantsPretty(ctx) };
-            return { response: await renderOne(presentTurn(session_id, row, query), to) };
+            const reasoning = query.reasoning && seesReasoning(actor);
+            return { response: await renderOne(presentTurn(session_id, row, { reasoning }), to) };
           }),
       });
       return { page: () => Promise.resolve(rendered) };

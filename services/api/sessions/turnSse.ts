@@ -131,6 +131,8 @@ function formatUpdate(
 interface TurnSseOptions {
   subject: AccountTurn;
   after: TurnOutputPosition;
+  /** False to leave out the model's reasoning. */
+  reasoning: boolean;
   /** The record, where it was read already. Removed when it is used: a generator keeps its arguments. */
   first?: TurnRecord | undefined;
   /** The outcome of the run, where this request has started it, while it is in memory. */
@@ -193,6 +195,7 @@ export async function* turnSse(
     awaitOwnOutcome,
   };
   for await (const update of followTurn(following, subject, after, signal)) {
+    if (update.type === 'reasoning' && !options.reasoning) continue;
     const event = await formatUpdate(update, subject, api.errors, requestId);
     if (update.type === 'ended') await holdEnd(update, event);
     const failed = mayBeErased(update) ? await erasure() : undefined;

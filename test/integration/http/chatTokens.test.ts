@@ -207,6 +207,41 @@ describe('a token', () => {
     expect((await later.post(runPath(), { input: 'And?', session_id })).status).toBe(200);
   });
 
+  test("does not show the model's reasoning, which its key sees", async () => {
+    service.model.use([
+      {
+        reasoning: 'Secret thoughts.',
+        tool_calls: [{ name: 'calculator', arguments: '{"expression":"1+1"}' }],
+      },
+      { reasoning: 'Secret doubts.', text: '2' },
+    ]);
+    const { token } = await issue({ user: 'curious' });
+    const headers = { authorization: `Bearer ${token}` };
+    const started = await allEvents(await streamOf(token, { input: '1+1?' }));
+    const { session_id } = started[0]!.data as { session_id: string };
+    const path = `/v1/sessions/${session_id}`;
+    const streamed = async (as: Record<string, string>) =>
+      allEvents(await openEvents(`${service.url}${path}/turns/1/stream`, { headers: as }));
+    const reads = (by: Client) =>
+      Promise.all(
+        [path, `${path}/turns/1`].map(
+          async (read) => (await by.get(`${read}?reasoning=true`)).body.data as object,
+        ),
+      );
+    const seen = [
+      started,
+      await streamed(headers),
+      ...(await reads(apiClient(service.url, token))),
+    ].map((part) => JSON.stringify(part));
+    for (const text of seen) {
+      expect(text).toContain('calculator');
+      expect(text).not.toMatch(/reasoning|Secret/);
+    }
+    for (const part of [await streamed({ 'x-api-key': service.key }), ...(await reads(service))])
+      for (const text of ['reasoning', 'Secret thoughts.', 'Secret doubts.'])
+        expect(JSON.stringify(part)).toContain(text);
+  });
+
   test('does not read, stream, cancel or continue sessions of anyone else', async () => {
     const victims = await chatOf('victim');
     const attacker = await chatOf('attacker');

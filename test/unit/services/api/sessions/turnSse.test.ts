@@ -68,6 +68,7 @@ test('the large end of a recorded turn is written in slices', async () => {
   const options = {
     subject: { account_id: 'a', session_id: 's', turn: 1 },
     after: END_OF_OUTPUT,
+    reasoning: true,
     first: { turn, stream: 'session-s', done: () => undefined } as never,
   };
   const ctx = contextOf(openResponse());
@@ -86,7 +87,7 @@ test('the large end of a recorded turn is written in slices', async () => {
 const stream = (api: RouteContext, res: EventEmitter, options: object) =>
   turnSse(
     api,
-    { subject, after: START_OF_OUTPUT, ...options },
+    { subject, after: START_OF_OUTPUT, reasoning: true, ...options },
     contextOf(res),
     new AbortController().signal,
   );
