@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { LIMITS } from '../../shared/limits.ts';
 import { ALL, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
 import { eventually } from '../support/processes/operator.ts';
 
@@ -9,8 +10,12 @@ export interface BroadcastUnderTest {
   dispose(): Promise<void>;
 }
 
-/** What every broadcast adapter does. */
-export function broadcastContract(name: string, open: () => Promise<BroadcastUnderTest>): void {
+/** What every broadcast adapter does in which at most so many messages wait. */
+export function broadcastContract(
+  name: string,
+  mostWaiting: number,
+  open: () => Promise<BroadcastUnderTest>,
+): void {
   describe(name, () => {
     const cleanups: (() => Promise<void>)[] = [];
     afterEach(async () => {
@@ -68,6 +73,15 @@ export function broadcastContract(name: string, open: () => Promise<BroadcastUnd
       one.broadcast.send('other', longest);
       expect(await heardBy(other!, 1)).toEqual([longest]);
       expect(() => one.broadcast.send('other', `${longest}x`)).toThrow(RangeError);
+    });
+
+    test('what is beyond the most that may wait is not sent, and says so', async () => {
+      const [one, other] = await members('one', 'other');
+      const numbers = Array.from({ length: LIMITS.stream.messages + 2 }, (_, index) => `${index}`);
+      const sent = numbers.filter((number) => one.broadcast.send('other', number));
+      // The first message does not wait.
+      expect(sent).toEqual(numbers.slice(0, mostWaiting + 1));
+      expect(await heardBy(other!, sent.length)).toEqual(sent);
     });
 
     test('to nobody, and after the end, nothing is heard and nothing fails', async () => {

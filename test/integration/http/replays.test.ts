@@ -2,7 +2,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import type { Scope } from '../../../shared/accounts/events.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { clientWith, eventually, newKey } from '../../support/processes/operator.ts';
-import { openEvents, type Heard } from '../../support/http/sse.ts';
 import { expectFailure } from '../../support/http/failures.ts';
 import { startTestService, type Reply, type TestService } from '../../support/http/service.ts';
 
@@ -249,35 +248,6 @@ describe('a replay', () => {
       'budget_exhausted',
       'budget_exhausted',
     ]);
-  });
-
-  test('is told as events, which go on behind any of them, to the end', async () => {
-    const sessions = [await recorded('One?'), await recorded('Two?')];
-    const replayId = await start({ sessions });
-    const headers = { 'x-api-key': service.key };
-    const path = `${service.url}/v1/replays/${replayId}/stream`;
-    const heard = async (more: Record<string, string> = {}): Promise<Heard[]> => {
-      const stream = await openEvents(path, { headers: { ...headers, ...more } });
-      const events: Heard[] = [];
-      for await (const event of stream.events) events.push(event);
-      return events;
-    };
-    const all = await heard();
-    const told = all.filter(({ event }) => event !== 'replay.progress');
-    expect(told.map(({ event }) => event)).toEqual([
-      'session.ended',
-      'session.ended',
-      'replay.ended',
-    ]);
-    expect(told.slice(0, 2).map(({ data }) => data.session_id)).toEqual(sessions);
-    expect(told.at(-1)!.data).toMatchObject({ replay_id: replayId, status: 'completed' });
-    const rest = await heard({ 'last-event-id': told[0]!.id! });
-    expect(rest).toEqual(told.slice(1));
-    const done = { ...headers, 'last-event-id': told.at(-1)!.id! };
-    expect((await fetch(path, { headers: done })).status).toBe(204);
-    const wrong = await service.get(`/v1/replays/${replayId}/stream`, { 'last-event-id': 'x' });
-    expect(wrong).toMatchObject({ status: 400, body: { code: 'invalid_request' } });
-    expect(Object.keys(wrong.body.details!)).toEqual(['Last-Event-ID']);
   });
 
   test('that is started again with the same key is the same one', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, expect, test } from '@jest/globals';
 import { openPostgresBroadcast } from '../../../infra/postgres/broadcast.ts';
+import { LIMITS } from '../../../shared/limits.ts';
 import {
   createTestDatabase,
   cutConnections,
@@ -14,7 +15,7 @@ import { broadcastContract } from '../../contracts/broadcast.ts';
 const server = await startPostgresServer();
 
 if (server) {
-  broadcastContract('broadcast over PostgreSQL', async () => {
+  broadcastContract('broadcast over PostgreSQL', LIMITS.stream.messages, async () => {
     const database = await createTestDatabase(server.url);
     return {
       join: (name) => openPostgresBroadcast(database.url, name),

@@ -179,8 +179,9 @@ describe('a connection', () => {
 
   const API = { apiKey: 3, apiName: 'Test', apiVersion: 0 };
   /** Sends a request; resolves with the response's content. */
-  const send = (): Promise<unknown> =>
+  const send = (limits: { requestTimeout?: number } = {}): Promise<unknown> =>
     connection.send({
+      ...limits,
       request: { ...API, encode: async () => new Encoder({}) },
       response: {
         decode: async (payload: Buffer) => ({ payload, clientSideThrottleTime: 0 }),
@@ -268,6 +269,15 @@ describe('a connection', () => {
     await untilRequested(1);
     jest.spyOn(Date, 'now').mockReturnValue(0);
     jest.advanceTimersByTime(45_000);
+    await failed;
+  });
+
+  test('gives a request with a longer limit of its own more time', async () => {
+    fakeTimers();
+    const failed = expect(send({ requestTimeout: 20_000 })).rejects.toThrow('within 50000 ms');
+    await untilRequested(1);
+    jest.spyOn(Date, 'now').mockReturnValue(0);
+    jest.advanceTimersByTime(50_000);
     await failed;
   });
 

@@ -1,7 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { createBuiltIns } from '../../../../infra/tools/builtIns.ts';
 import { createToolbox, truncate } from '../../../../infra/tools/toolbox.ts';
-import { MIB } from '../../../../shared/lib/units.ts';
+import { KIB, MIB } from '../../../../shared/lib/units.ts';
+import { LIMITS } from '../../../../shared/limits.ts';
+import type { ToolGroup } from '../../../../shared/ports/toolGroup.ts';
 
 const now = Date.UTC(2026, 10, 20, 9, 30, 0, 123);
 const toolbox = createToolbox(
@@ -126,6 +128,30 @@ describe('the toolbox', () => {
     await expect(toolbox.definitions('web_search')).rejects.toMatchObject({
       code: 'tool_not_supported',
     });
+  });
+
+  const offer = (count: number, description: string): Promise<object[]> => {
+    const tools = Array.from({ length: count }, (_, index) => ({
+      name: `tool${index}`,
+      function: `tool${index}`,
+      description,
+      parameters: {},
+    }));
+    const group = {
+      name: 'mcp:many',
+      tools: () => tools,
+      known: async () => tools,
+    } as unknown as ToolGroup;
+    return createToolbox([], [group]).definitions('mcp:many');
+  };
+
+  test('offers a model no more functions than it may have, and no longer definitions', async () => {
+    const { functions, definitionBytes } = LIMITS.tool;
+    expect(await offer(functions, 'short')).toHaveLength(functions);
+    expect(await offer(1, 'x'.repeat(definitionBytes - KIB))).toHaveLength(1);
+    const refusal = { code: 'tool_not_supported' };
+    await expect(offer(functions + 1, 'short')).rejects.toMatchObject(refusal);
+    await expect(offer(2, 'x'.repeat(definitionBytes / 2))).rejects.toMatchObject(refusal);
   });
 
   test('tells the model when it calls a function that it was not offered', async () => {

@@ -1,10 +1,11 @@
 import { EventEmitter } from 'node:events';
-import { describe, expect, test } from '@jest/globals';
+import { describe, expect, jest, test } from '@jest/globals';
 import type streamsPb from '@eventstore/db-client/generated/streams_pb.js';
 import type {
   HostClient,
   ReadCall,
 } from '../../../../../infra/eventstoredb/connection/hostClient.ts';
+import type { StoreLogger } from '../../../../../infra/eventstoredb/connection/troubleLog.ts';
 import {
   createLogVerifier,
   type LogVerifier,
@@ -52,10 +53,12 @@ function verifierOf({
   end,
   ours,
   limitMs = 1_000,
+  logger,
 }: {
   end: number | undefined;
-  ours: readonly LogRecord[];
+  ours: LogRecord[];
   limitMs?: number;
+  logger?: StoreLogger;
 }): LogVerifier {
   const client = {
     openRead: (request: streamsPb.ReadReq) =>
@@ -80,7 +83,7 @@ function verifierOf({
     limitMs,
     requiresLeader: true,
     signal: new AbortController().signal,
-    logger: undefined,
+    logger,
   });
 }
 
@@ -94,6 +97,14 @@ describe('an idle subscription', () => {
     const verifier = verifierOf({ end: 9, ours: [{ commit: 5 }, { commit: 7 }] });
     expect(await verifier.advanceWhileIdle(at(5))).toBe(at(5));
     await expect(verifier.advanceWhileIdle(at(5))).rejects.toThrow('does not deliver the event at');
+  });
+
+  test('does not fail when the event that it lacks is another one at each check', async () => {
+    const ours = [{ commit: 6 }];
+    const verifier = verifierOf({ end: 9, ours });
+    expect(await verifier.advanceWhileIdle(at(5))).toBe(at(5));
+    ours[0] = { commit: 7 };
+    expect(await verifier.advanceWhileIdle(at(6))).toBe(at(6));
   });
 
   test('advances past foreign events in streams of Turnlog, but only as far as they were read', async () => {
@@ -119,8 +130,9 @@ describe('an idle subscription', () => {
   });
 });
 
-test('rejects a position beyond the end of the log, and ignores a checkpoint there', async () => {
-  const verifier = verifierOf({ end: 9, ours: [] });
+test('rejects a position beyond the end of the log, and ignores a checkpoint there with one warning', async () => {
+  const warn = jest.fn();
+  const verifier = verifierOf({ end: 9, ours: [], logger: { warn } });
   await expect(verifier.requireWithinLog(at(10))).rejects.toMatchObject({
     code: 'position_invalid',
   });
@@ -130,4 +142,7 @@ test('rejects a position beyond the end of the log, and ignores a checkpoint the
     await verifier.isValidCheckpoint(at(10)),
     await verifier.isValidCheckpoint(undefined),
   ]).toEqual([true, false, false]);
+  expect(warn.mock.calls).toEqual([
+    [{ checkpoint: at(10) }, expect.stringMatching(/it is ignored$/)],
+  ]);
 });

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
-import type { RelayHealth } from '../../../../../shared/health/health.ts';
+import type { Health, RelayHealth } from '../../../../../shared/health/health.ts';
 import { presentHealth } from '../../../../../services/api/health/presenter.ts';
 import { checkHealth } from '../../../../../services/process/health/health.ts';
 import type { ProcessParts } from '../../../../../services/process/processParts.ts';
@@ -85,4 +85,56 @@ test('a service with very many parked or damaged streams lists some, and counts 
     damaged_streams,
     damaged_count: 2_000,
   });
+});
+
+const projection = { caught_up: true, doubt: undefined, parked_streams: { count: 0, streams: [] } };
+const projector = { state: 'active', lag_events: 0, lag_ms: 0 } as const;
+const server = { name: 'mcp:files', state: 'up', tools: 1 } as const;
+const relay: RelayHealth = { state: 'relaying', position: undefined, lag_ms: 0 };
+const transparency_log = { state: 'active', size: 1, lag_ms: 0, signed_at: null } as const;
+const witnesses = { wanted: 1, reached: 0, missing: ['a'] };
+const retention = { state: 'waiting', due: 0, held: 0, failed: 0, erased: 0 } as const;
+const webhooks = { state: 'active', enabled: 1, failing: 0 } as const;
+const replays = { state: 'active', running: 0 } as const;
+const reason = 'It fails.';
+
+test('a service without trouble is ready', () => {
+  const health = {
+    projection,
+    projector,
+    tool_servers: [server],
+    relay,
+    transparency_log: { ...transparency_log, witnesses },
+    retention,
+    webhooks,
+    replays,
+  };
+  expect(presentHealth({ ready: true, ...health }).status).toBe('ready');
+});
+
+const troubles: Omit<Health, 'ready'>[] = [
+  { projection: { ...projection, parked_streams: { count: 1, streams: [] } } },
+  { damaged_streams: [{ stream: 'session-1', first_revision: null, last_revision: null }] },
+  { damaged_rows: { count: 1, rows: [], reason } },
+  { projection: { ...projection, doubt: reason } },
+  { projection: { ...projection, late: reason } },
+  { projection: { ...projection, search_reason: reason } },
+  { projector: { ...projector, search_reason: reason } },
+  { tool_servers: [server, { ...server, state: 'away' }] },
+  { relay: { ...relay, state: 'retrying' } },
+  { relay: { ...relay, parked: { count: 1, keys: [] } } },
+  { transparency_log: { ...transparency_log, trouble: reason } },
+  { transparency_log: { ...transparency_log, doubt: reason } },
+  { transparency_log: { ...transparency_log, witnesses: { ...witnesses, reason } } },
+  { open_circuits: ['openai'] },
+  { text_keys: { reason } },
+  { erasures: { count: 1, reason } },
+  { retention: { ...retention, reason } },
+  { webhooks: { ...webhooks, reason } },
+  { replays: { ...replays, reason } },
+  { disk: { state: 'low', folders: [] } },
+];
+
+test.each(troubles)('a service is degraded with %j', (health) => {
+  expect(presentHealth({ ready: true, ...health }).status).toBe('degraded');
 });

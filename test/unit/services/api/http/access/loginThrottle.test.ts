@@ -50,6 +50,21 @@ test('an address that failed ten thousand times is answered at once again a minu
   expect(code).toBe('unauthorized');
 });
 
+test('of all addresses together, no more failed logins are held than may be', async () => {
+  const login = failed();
+  const { held } = LIMITS.logins;
+  const codes: string[] = [];
+  /** Ten failures without a delay, and one that is held. */
+  const failFrom = (address: string): void => {
+    for (let n = 0; n < 11; n += 1)
+      void login(from(address)).catch(({ code }: TurnlogError) => codes.push(code));
+  };
+  for (let n = 0; n <= held; n += 1) failFrom(`10.0.${n >> 8}.${n & 255}`);
+  await jest.advanceTimersByTimeAsync(0);
+  expect(codes.filter((code) => code === 'rate_limited')).toHaveLength(1);
+  expect(codes).toHaveLength(10 * (held + 1) + 1);
+});
+
 test('addresses beyond those that are told apart leave nothing behind, and what they did is told', async () => {
   const login = failed();
   for (const address of ['10.0.0.1', '10.0.0.1'])

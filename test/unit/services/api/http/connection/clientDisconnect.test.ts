@@ -11,7 +11,9 @@ import type { RouteContext } from '../../../../../../services/api/context.ts';
 import { destroyOnError } from '../../../../../../services/api/http/connection/destroyOnError.ts';
 import { sessionsFeature } from '../../../../../../services/api/sessions/routes.ts';
 import { sendExport, setExportType } from '../../../../../../services/api/exports/send.ts';
+import { unauthorizedError } from '../../../../../../shared/accounts/authenticate.ts';
 import { LIMITS } from '../../../../../../shared/limits.ts';
+import { shutdownError } from '../../../../../../shared/runs/queueing/runsInFlight.ts';
 import type { Logger } from '../../../../../../shared/lib/logger.ts';
 import { createPermitPool } from '../../../../../../shared/lib/concurrency/capacity.ts';
 import { memoryKeys } from '../../../../../support/fakes/memoryKeys.ts';
@@ -28,6 +30,12 @@ function client(): { ctx: Context; leave: () => void } {
   };
   return { ctx: { res } as unknown as Context, leave };
 }
+
+/** The rows of an API key. */
+const rowsWith = (key: { revoked_at: string | null }) =>
+  ({
+    findApiKey: async () => ({ ...key, expires_at: null }),
+  }) as unknown as RouteContext['cachedRows'];
 
 /** What goes on until nobody waits for it any more. */
 const untilLeft = (signal: AbortSignal | undefined): Promise<never> =>
@@ -95,6 +103,26 @@ test('an export whose client leaves before there is anything to send ends, and h
   await expect(sending).rejects.toMatchObject({ message: expect.stringContaining('disconnected') });
   expect(openStreams.activeCount()).toBe(0);
   expect(responseMemory.tryAcquire('acct_1', LIMITS.export.bytes)).toBeDefined();
+});
+
+test.each<[string, Partial<RouteContext>, Error]>([
+  ['its key is revoked', { cachedRows: rowsWith({ revoked_at: '2026' }) }, unauthorizedError()],
+  ['the service stops', { stopping: AbortSignal.abort() }, shutdownError()],
+])('an export ends when %s', async (_name, change, error) => {
+  const api = {
+    openStreams: createPermitPool('test', { permits: 4, bytes: Infinity }),
+    responseMemory: createResponseMemory(memoryFor('answers', 4 * LIMITS.export.bytes)),
+    cachedRows: rowsWith({ revoked_at: null }),
+    clock: Date,
+    ...change,
+  } as unknown as RouteContext;
+  async function* chunks(): AsyncGenerator<Buffer, void> {
+    yield Buffer.from('first');
+  }
+  const audited = { action: 'export', subject: 'account-acct_1' } as const;
+  const exporting = { api, actor, ctx: client().ctx, setHeaders: setExportType };
+  const sending = sendExport(exporting, async () => ({ audited, chunks: chunks() }));
+  await expect(sending).rejects.toThrow(error);
 });
 
 test('all listeners of a response share one listener for its end, are called once, and can be removed', () => {
