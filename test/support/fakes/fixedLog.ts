@@ -1,6 +1,8 @@
+import { once } from 'node:events';
 import { createCheckpointTracker } from '../../../shared/eventlog/identity/logIdentity.ts';
 import { positionBeyondEndError } from '../../../shared/eventlog/identity/positions.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
+import { memoryReads } from './memoryReads.ts';
 
 export type FixedLog = Omit<EventLog, 'trouble' | 'close'>;
 
@@ -13,7 +15,7 @@ export function fixedLog(events: readonly StoredEvent[], largestBatch = Infinity
     head: async () => events.at(-1)?.position,
     firstEvent: async () => events[0],
     eventAt: async (position: string) => events.find((event) => event.position === position),
-    readStream: async (stream: string) => events.filter((event) => event.stream === stream),
+    ...memoryReads(events),
   };
   return {
     ...reads,
@@ -37,7 +39,7 @@ export function fixedLog(events: readonly StoredEvent[], largestBatch = Infinity
       }
       if (rest.length === 0)
         yield { events: [], position: start, checkpoint: await trail.advance([]), caughtUp: true };
-      await new Promise((resolve) => signal.addEventListener('abort', resolve));
+      if (!signal.aborted) await once(signal, 'abort');
     },
   };
 }

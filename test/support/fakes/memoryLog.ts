@@ -11,6 +11,7 @@ import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
+import { memoryReads } from './memoryReads.ts';
 import { memoryTiles, type MemoryTiles } from './memoryTiles.ts';
 import { AUTHORSHIP } from '../builders/authorship.ts';
 
@@ -51,10 +52,8 @@ export function memoryLog(
 ): Pick<EventStore, 'readStream' | 'subscribe'> {
   const byStream = Map.groupBy(log, ({ stream }) => stream);
   return {
-    async readStream(stream, { from = Infinity, limit }) {
-      const before = (byStream.get(stream) ?? []).filter(({ revision }) => revision <= from);
-      return before.toSorted((a, b) => b.revision - a.revision).slice(0, limit);
-    },
+    readStream: (stream, options) =>
+      memoryReads(byStream.get(stream) ?? []).readStream(stream, options),
     async *subscribe({ after }): AsyncGenerator<EventBatch> {
       const first = log.findIndex(
         ({ position }) => after === undefined || position > (after as Position),

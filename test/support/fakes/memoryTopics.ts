@@ -1,7 +1,7 @@
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
-import type { Publisher } from '../../../shared/publicEvents/publisher.ts';
+import type { Publication, Publisher } from '../../../shared/publicEvents/publisher.ts';
 
 type FailureCode = 'publisher_fenced' | 'publisher_unavailable';
 
@@ -25,43 +25,80 @@ export function createMemoryTopics() {
     isFailing: false,
   };
 
+  function requireReachable(): void {
+    if (state.isFailing) throw publisherError('publisher_unavailable', 'It fails.');
+  }
+
+  /** A call that fails while everything does. */
+  const call = async <Result>(answer: () => Result): Promise<Result> => {
+    requireReachable();
+    return answer();
+  };
+
+  /** A session that nothing but `close` may be called of once it is closed, fenced or a call fails. */
+  function openSession(): Publication {
+    const owner = (state.owner += 1);
+    let hasEnded = false;
+    const useSession = async <Result>(use: () => Result): Promise<Result> => {
+      if (hasEnded) throw publisherError('publisher_unavailable', 'The session has ended.');
+      try {
+        requireReachable();
+        return use();
+      } catch (error) {
+        hasEnded = true;
+        throw error;
+      }
+    };
+    const requireOwner = (): void => {
+      if (owner !== state.owner) throw publisherError('publisher_fenced', 'fenced');
+    };
+    return {
+      checkpoint: state.checkpoint,
+      publish: (events, checkpoint) =>
+        useSession(() => {
+          requireOwner();
+          const failure = state.failures.shift();
+          if (failure && !failure.afterCommit) throw publisherError(failure.code);
+          state.published.push(...events);
+          state.checkpoint = checkpoint;
+          state.activity += 1;
+          if (failure) throw publisherError(failure.code);
+        }),
+      beat: () =>
+        useSession(() => {
+          requireOwner();
+          state.beats += 1;
+          state.activity += 1;
+        }),
+      visitPublished: (visit, signal) =>
+        useSession(() => {
+          signal.throwIfAborted();
+          for (const { id } of state.published) visit(id);
+        }),
+      parked: () => ({ count: 0, keys: [] }),
+      close: async () => void (hasEnded = true),
+    };
+  }
+
   /** A publisher that counts its own take-overs. */
   function createPublisher(): { publisher: Publisher; takeOvers: { count: number } } {
     const takeOvers = { count: 0 };
+    const sessions: Publication[] = [];
     const publisher: Publisher = {
       async takeOver() {
         takeOvers.count += 1;
-        const owner = (state.owner += 1);
-        const requireOwner = (): void => {
-          if (owner !== state.owner) throw publisherError('publisher_fenced', 'fenced');
-          if (state.isFailing) throw publisherError('publisher_unavailable', 'It fails.');
-        };
-        return {
-          checkpoint: state.checkpoint,
-          async publish(events, checkpoint) {
-            requireOwner();
-            const failure = state.failures.shift();
-            if (failure && !failure.afterCommit) throw publisherError(failure.code);
-            state.published.push(...events);
-            state.checkpoint = checkpoint;
-            state.activity += 1;
-            if (failure) throw publisherError(failure.code);
-          },
-          async beat() {
-            requireOwner();
-            state.beats += 1;
-            state.activity += 1;
-          },
-          visitPublished: async (visit) => state.published.forEach(({ id }) => visit(id)),
-          parked: () => ({ count: 0, keys: [] }),
-          close: async () => undefined,
-        };
+        requireReachable();
+        const session = openSession();
+        sessions.push(session);
+        return session;
       },
-      checkpoint: async () => state.checkpoint,
-      lost: async () => state.lost,
-      activity: async () => String(state.activity),
-      isEmpty: async () => state.published.length === 0,
-      close: async () => undefined,
+      checkpoint: () => call(() => state.checkpoint),
+      lost: () => call(() => state.lost),
+      activity: () => call(() => String(state.activity)),
+      isEmpty: () => call(() => state.published.length === 0),
+      async close() {
+        for (const session of sessions) await session.close();
+      },
     };
     return { publisher, takeOvers };
   }

@@ -49,3 +49,11 @@ test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => un
   // It is in use until here.
   remembering.evict('session-1', []);
 });
+
+test('two processes that create a key with one id at once get the same key', async () => {
+  const { open } = memoryKeys();
+  const id = 'k'.repeat(16);
+  const [one, other] = await Promise.all([open().ensureKey(id), open().ensureKey(id)]);
+  expect(one).toEqual({ id, secret: expect.any(String) });
+  expect(other).toEqual(one);
+});
