@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { expect, test } from '@jest/globals';
 import { summarize, takeTurns, type Round } from '../bench/report.ts';
 
@@ -35,4 +36,13 @@ test('the ratio is the geometric mean of the rounds, with the extremes of the pa
   expect(ratio).toBeCloseTo(64 ** (1 / 4));
   expect(range[0]).toBeCloseTo(2);
   expect(range[1]).toBeCloseTo(4);
+});
+
+test.each([
+  ['no-such-commit', 'true', 1, /^skipped: the repository has no no-such-commit\./],
+  ['no-such-commit', '', 0, /^skipped/],
+])('without the commit %s and with CI=%s, the CPU time ends with %i', (base, CI, status, says) => {
+  const env = { ...process.env, BENCH_BASE: base, CI };
+  const gate = spawnSync(process.execPath, ['test/bench/cpuGate.ts'], { env, encoding: 'utf8' });
+  expect([gate.status, gate.stdout]).toEqual([status, expect.stringMatching(says)]);
 });

@@ -19,7 +19,7 @@ import {
   startLitewitness,
   type Litewitness,
 } from '../support/processes/go/litewitness.ts';
-import { goTools, hasGo } from '../support/processes/go/tools.ts';
+import { goTools, hasGo, withoutGo } from '../support/processes/go/tools.ts';
 import { apiClient, TEST_KEY } from '../support/http/service.ts';
 import { withoutProgram } from '../support/processes/debianProgram.ts';
 import { eventually } from '../support/processes/operator.ts';
@@ -288,7 +288,7 @@ function serviceTests(folder: string): void {
   });
 }
 
-if (!hasGo()) withoutProgram('tools of others', 'golang-go');
+if (!hasGo()) withoutGo('tools of others');
 else if (SSH_AGENT === undefined) withoutProgram('tools of others', 'openssh-client');
 else if (tools === undefined) test.skip('tools of others', () => undefined);
 else {

@@ -25,7 +25,7 @@ import {
   vectorsFolder,
   type Vectors,
 } from '../../../../support/builders/vectors.ts';
-import { hasGo } from '../../../../support/processes/go/tools.ts';
+import { hasGo, withoutGo } from '../../../../support/processes/go/tools.ts';
 
 const LEAVES = 1300;
 const base64 = (hashes: readonly Uint8Array[]): string[] =>
@@ -99,14 +99,12 @@ test('tiles have the paths that Go gives them', () => {
 
 const run = promisify(execFile);
 
-(hasGo() ? test : test.skip)(
-  'Go writes the same vectors again',
-  async () => {
+if (!hasGo()) withoutGo('Go');
+else
+  test('Go writes the same vectors again', async () => {
     const { stdout } = await run('go', ['run', '.'], {
       cwd: vectorsFolder,
       maxBuffer: 16 * 1024 * 1024,
     });
     expect(JSON.parse(stdout) as Vectors).toEqual(vectors);
-  },
-  300_000,
-);
+  }, 300_000);
