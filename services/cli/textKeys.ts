@@ -22,6 +22,7 @@ import {
   recreateKeyStore,
   openKeyStore,
   openTextKeys,
+  requireKeysOfLog,
   requireTextKeys,
 } from '../compose/textKeys.ts';
 import { readOwnHead, readVkeys } from './audit/checkpoints.ts';
@@ -47,7 +48,9 @@ const adopt = (opened: AsyncDisposableStack, store: KeyStore): KeyStore =>
 async function status(context: CliContext): Promise<void> {
   const { operator, output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
-  const store = adopt(opened, await openKeyStore(await locateKeys(context)));
+  const place = await locateKeys(context);
+  await requireKeysOfLog(place, operator.store);
+  const store = adopt(opened, await openKeyStore(place));
   const { destroyed = 0, ...kept } = Object.fromEntries(await store.count());
   const begun = await store.listErasures(LIMITS.health.streams);
   const open_erasures = begun.map(({ stream }) => stream);
@@ -108,9 +111,11 @@ const RUN_AGAIN =
 
 /** The exit code is 1 if a key could not be rewrapped, 130 if it is interrupted. */
 async function rotate(context: CliContext): Promise<void> {
-  const { output, progress, signal, exitWith } = context;
+  const { operator, output, progress, signal, exitWith } = context;
   await using opened = new AsyncDisposableStack();
-  const { store, masterKeys } = await openTextKeys(await locateKeys(context));
+  const place = await locateKeys(context);
+  await requireKeysOfLog(place, operator.store);
+  const { store, masterKeys } = await openTextKeys(place);
   adopt(opened, store);
   const began = performance.now();
   const describe = ({ looked_at, wrapped_anew }: RotationProgress): string =>

@@ -12,7 +12,9 @@ import { keyStoreFile } from '../../infra/sqlite/keyStore/database.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
+import type { EventLog } from '../../shared/ports/eventStore.ts';
 import type { KeyStore } from '../../shared/ports/keyStore.ts';
+import { instanceIdFile } from './embedded/instance.ts';
 import { retryUntilStoreAvailable } from '../process/startup/retryUntilStoreAvailable.ts';
 import type { ProcessPart } from '../process/processParts.ts';
 import {
@@ -44,16 +46,23 @@ export const masterKeyFileOf = (place: StorageLocation): string | undefined =>
   place.masterKeyFile ?? (place.kind === 'embedded' ? defaultMasterKeyFile(place) : undefined);
 
 /**
- * Throws `configuration_invalid` if the key store is lost: the log has encrypted texts, or the master
- * key exists, which is created after the key store.
+ * True if the texts of a log were encrypted with keys of this location. Other servers may have written
+ * the texts of a cluster, so only the location's own server counts there.
+ */
+const hadKeys = (place: EmbeddedLocation): boolean =>
+  'folder' in place.log ? hasProtectedTexts(place.log.folder) : existsSync(instanceIdFile(place));
+
+/**
+ * Throws `configuration_invalid` if the key store is lost: there were keys, or the master key exists,
+ * which is created after the key store.
  */
 function requireExistingKeys(place: EmbeddedLocation): void {
-  const { keysFolder, masterKeyFile, log } = place;
+  const { keysFolder, masterKeyFile } = place;
   const file = keyStoreFile(keysFolder);
   if (existsSync(file)) return;
   const defaultFile = masterKeyFile === undefined ? defaultMasterKeyFile(place) : undefined;
   const hasDefaultFile = defaultFile !== undefined && existsSync(defaultFile);
-  if (!hasDefaultFile && !('folder' in log && hasProtectedTexts(log.folder))) return;
+  if (!hasDefaultFile && !hadKeys(place)) return;
   const missing =
     defaultFile === undefined || hasDefaultFile ? file : `${file} and no ${defaultFile}`;
   throw configurationError(
@@ -79,6 +88,19 @@ export function requireTextKeys(place: StorageLocation): void {
   throw configurationError(
     `The keys of texts are not here: there is no ${missing}. Put keys.db and its master key there, or set KEYS_DIR and MASTER_KEY_FILE to their location.`,
   );
+}
+
+/**
+ * Throws `configuration_invalid` if the log has events and its keys are missing, for operator commands:
+ * only the first start of a server creates keys for a cluster that other servers use.
+ */
+export async function requireKeysOfLog(
+  place: StorageLocation,
+  log: Pick<EventLog, 'firstEvent'>,
+): Promise<void> {
+  if (place.kind === 'replica' || 'folder' in place.log) return;
+  if (existsSync(keyStoreFile(place.keysFolder))) return;
+  if (await log.firstEvent()) requireTextKeys(place);
 }
 
 /** Opens the key store of a location. */

@@ -12,13 +12,19 @@ import { systemClock, systemIds } from '../system.ts';
 /** Every event of a turn that begins has it. */
 const INSTANCE_ID = /^[\w-]{1,64}$/;
 
+/** The file of the instance id, which the first start of a server creates after its keys. */
+export const instanceIdFile = ({ dataFolder }: Pick<EmbeddedLocation, 'dataFolder'>): string =>
+  join(dataFolder, 'instance-id');
+
 /**
  * The instance id of the folder's server, created at the first start. The server lock ensures that
  * only one process uses it. It is durable before a turn names it, because only a server with the same id
  * closes the turns that a crash left open in a cluster.
  */
-async function readOrCreateInstanceId(folder: string): Promise<string> {
-  const file = join(folder, 'instance-id');
+async function readOrCreateInstanceId(
+  place: Pick<EmbeddedLocation, 'dataFolder'>,
+): Promise<string> {
+  const file = instanceIdFile(place);
   try {
     const existing = existsSync(file) ? readRegularFileSync(file).toString().trim() : '';
     if (INSTANCE_ID.test(existing)) return existing;
@@ -31,16 +37,16 @@ async function readOrCreateInstanceId(folder: string): Promise<string> {
     await writeFileAtomically({ path: file, bytes: `${created}\n` });
     return created;
   } catch (error) {
-    throw dataFolderError(folder, error);
+    throw dataFolderError(place.dataFolder, error);
   }
 }
 
 /** The instance of the data folder's server. Errors: `configuration_invalid`. */
-export async function openInstance({
-  dataFolder,
-  log,
-}: Pick<EmbeddedLocation, 'dataFolder' | 'log'>): Promise<Instance> {
-  const id = await readOrCreateInstanceId(dataFolder);
+export async function openInstance(
+  place: Pick<EmbeddedLocation, 'dataFolder' | 'log'>,
+): Promise<Instance> {
+  const { log } = place;
+  const id = await readOrCreateInstanceId(place);
   return {
     id,
     // The lock excludes other servers of this folder's log, whatever their instance id was. A cluster

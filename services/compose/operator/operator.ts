@@ -49,7 +49,7 @@ import { openReplayPublisher } from '../features/publisher.ts';
 import { judgeClock } from '../features/retention.ts';
 import { readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
-import { openTextKeys, type TextKeys } from '../textKeys.ts';
+import { openTextKeys, requireKeysOfLog, type TextKeys } from '../textKeys.ts';
 
 export { writeCompleteFile } from '../../../infra/lib/completeFile.ts';
 export { openKeptCheckpoints } from '../../../infra/witness/keptCheckpoints.ts';
@@ -120,15 +120,19 @@ function openOnce(
  */
 function openKeyringOnUse(
   place: StorageLocation,
-  log: Pick<EventLog, 'readStream'>,
+  log: Pick<EventLog, 'readStream' | 'firstEvent'>,
   opened: AsyncDisposableStack,
 ): Keyring {
   let opening: Promise<TextKeys> | undefined;
   let keyring: Keyring | undefined;
   // The caller that opened it has handled a failure to open.
   opened.defer(async () => (await opening?.catch(() => undefined))?.store.close());
+  async function open(): Promise<TextKeys> {
+    await requireKeysOfLog(place, log);
+    return openTextKeys(place);
+  }
   const keys = async (): Promise<Keyring> =>
-    (keyring ??= createKeyring({ ...(await (opening ??= openTextKeys(place))), log }));
+    (keyring ??= createKeyring({ ...(await (opening ??= open())), log }));
   return {
     issueKey: async () => (await keys()).issueKey(),
     find: async (ids) => (await keys()).find(ids),
@@ -200,11 +204,23 @@ export async function openOperator(
   );
   const keys = openKeyringOnUse(place, events, opening);
   const log = withTextsForRows(events, keys);
-  const storage = operatorReadModels(
+  const stored = operatorReadModels(
     place,
     { store: log, logger, signal: interrupted },
     resolve(config.DATA_DIR),
   );
+  // A projection would retry for as long as the keys are missing.
+  const withKeys =
+    <Opened>(open: () => Promise<Opened>) =>
+    async (): Promise<Opened> => {
+      await requireKeysOfLog(place, events);
+      return open();
+    };
+  const storage = {
+    ...stored,
+    openReadModels: withKeys(stored.openReadModels),
+    openRebuild: withKeys(stored.openRebuild),
+  };
   const readModels = openOnce(storage, opening);
   const opened = opening.move();
   const { openTreeOf, ...transparencyLog } = openTransparencyLog(place, opened);

@@ -5,6 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore/keyStore.ts';
 import { readMasterKeys } from '../../../infra/files/masterKeyFile.ts';
+import { openInstance } from '../../../services/compose/embedded/instance.ts';
 import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { rotateKeys } from '../../../shared/eventlog/encryption/rotateKeys.ts';
 import { newMasterKey } from '../../../shared/eventlog/encryption/masterKeys.ts';
@@ -269,6 +270,25 @@ describe('the keys of a data folder', () => {
     expect(await cli('begin-anew')).toMatchObject({ key_store: join(folder, 'keys.db') });
     expect(await open()).toBe('opened');
     expect(await cli('begin-anew')).toMatchObject(failure('nothing was done'));
+  });
+
+  test('are not begun anew for a cluster by a folder that had them, whose KEYS_DIR has none', async () => {
+    const keysFolder = join(parent, 'mistyped');
+    const log = { cluster: 'none' };
+    const openFor = async (masterKeyFile?: string) => {
+      await (await openTextKeys({ ...place(masterKeyFile), log, keysFolder })).store.close();
+    };
+    const master = join(parent, 'other.key');
+    await writeFile(master, newMasterKey(), { mode: 0o600 });
+    await openInstance({ dataFolder: folder, log });
+    for (const masterKeyFile of [undefined, master])
+      await expect(openFor(masterKeyFile)).rejects.toMatchObject({
+        code: 'configuration_invalid',
+        message: expect.stringContaining('The keys of all texts are gone'),
+      });
+    expect(await readdir(parent)).not.toContain('mistyped');
+    await rm(join(folder, 'instance-id'));
+    await openFor();
   });
 
   test('are made beside a log from before there were any', async () => {
