@@ -45,6 +45,16 @@ const defaultMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
 export const masterKeyFileOf = (place: StorageLocation): string | undefined =>
   place.masterKeyFile ?? (place.kind === 'embedded' ? defaultMasterKeyFile(place) : undefined);
 
+const MASTER_KEY_FILE_REQUIRED =
+  'MASTER_KEY_FILE must be set if DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Create one: npm run cli -- text-keys new-master --out master.key';
+
+/** The same file. Throws `configuration_invalid` if none is configured. */
+export function requireMasterKeyFile(place: StorageLocation): string {
+  const file = masterKeyFileOf(place);
+  if (file === undefined) throw configurationError(MASTER_KEY_FILE_REQUIRED);
+  return file;
+}
+
 /**
  * True if the texts of a log were encrypted with keys of this location. Other servers may have written
  * the texts of a cluster, so only the location's own server counts there.
@@ -107,15 +117,10 @@ export async function requireKeysOfLog(
 export const openKeyStore = async (place: StorageLocation): Promise<KeyStore> =>
   place.kind === 'embedded' ? openFolderKeyStore(place) : openKeyDatabase(place);
 
-const MASTER_KEY_FILE_REQUIRED =
-  'MASTER_KEY_FILE must be set if DATABASE_URL is: it names the file of the keys that wrap the keys of texts, the same for all processes. Create one: npm run cli -- text-keys new-master --out master.key';
-
 /** Creates the master key of a folder without text keys; existing keys need their own master key. */
 async function locateMasterKeyFile(place: StorageLocation, store: KeyStore): Promise<string> {
-  if (place.masterKeyFile !== undefined) return place.masterKeyFile;
-  if (place.kind === 'replica') throw configurationError(MASTER_KEY_FILE_REQUIRED);
-  const file = defaultMasterKeyFile(place);
-  if (existsSync(file)) return file;
+  const file = requireMasterKeyFile(place);
+  if (place.masterKeyFile !== undefined || existsSync(file)) return file;
   if ((await store.list({ limit: 1 })).length > 0)
     throw configurationError(
       `The master key ${file} is gone, and without it the keys in keys.db open no text. Restore it from a backup, or set MASTER_KEY_FILE to its location.`,

@@ -65,7 +65,7 @@ async function makeBackup(
         : await findMisfit(context, environmentOfBackup(env, folders));
     if (signal.aborted) return undefined;
     closeBackupDatabases(folders);
-    const { notIncluded: _said, ...described } = written;
+    const { notIncluded: _said, lacksMasterKey: _lacks, ...described } = written;
     await completeBackup(folders, { id, ...described, misfit: misfit ?? null });
     return { written, misfit, id };
   } finally {
@@ -73,7 +73,7 @@ async function makeBackup(
   }
 }
 
-/** The exit code is 1 if the copy does not fit, 130 if it is interrupted. */
+/** The exit code is 1 if the copy does not fit or lacks the master key, 130 if it is interrupted. */
 async function backUp(context: CliContext, folder: string, options: FolderOptions): Promise<void> {
   const { env, output, progress, exitWith } = context;
   const folders = await withFolderErrors(folder, () =>
@@ -90,12 +90,12 @@ async function backUp(context: CliContext, folder: string, options: FolderOption
     return exitWith(EXIT.interrupted);
   }
   const { written, misfit, id } = madeBackup;
-  const { notIncluded: not_included, ...described } = written;
+  const { notIncluded: not_included, lacksMasterKey, ...described } = written;
   output.show(
     { complete: true, ...named, id, ...described, misfit: misfit ?? null, not_included },
     ...describeBackup(folders, written, misfit),
   );
-  if (misfit !== undefined) exitWith(EXIT.failed);
+  if (misfit !== undefined || lacksMasterKey) exitWith(EXIT.failed);
 }
 
 /** `backup` and `restore` */

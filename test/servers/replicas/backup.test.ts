@@ -116,6 +116,23 @@ const distributed = (await deployments()).find(({ name }) => name.includes('Post
       ]);
       for (const [option, file] of Object.entries(places))
         expect(await readFile(file)).toEqual(await readFile(deployment.env[option]!));
+      // Without the master key it is not a success.
+      const unset = await deployment.cliWith({ MASTER_KEY_FILE: '' }, 'backup', `${target}-2`);
+      expect([unset.code, unset.err]).toEqual([
+        1,
+        expect.stringContaining('MASTER_KEY_FILE must be set'),
+      ]);
+      const absent = join(folder, 'absent.key');
+      const lacking = await deployment.cliWith(
+        { MASTER_KEY_FILE: absent },
+        '--json',
+        'backup',
+        `${target}-3`,
+      );
+      expect([lacking.code, JSON.parse(lacking.out)]).toMatchObject([
+        1,
+        { complete: true, not_included: expect.arrayContaining([expect.stringContaining(absent)]) },
+      ]);
       // Other keys in their place are not overwritten.
       await rm(places.LOG_SIGNING_KEY_FILE);
       makeSigningKey(places.LOG_SIGNING_KEY_FILE);

@@ -19,9 +19,9 @@ import {
 } from '../../../../shared/transparency/logTrees.ts';
 import type { TileReader, TreeState } from '../../../../shared/transparency/tileStore.ts';
 import { signingConfig, treeFilesOf } from '../../features/prover.ts';
-import { locateStorage, type EmbeddedLocation } from '../../logLocation.ts';
+import { locateStorage, type EmbeddedLocation, type ReplicaLocation } from '../../logLocation.ts';
 import { systemClock } from '../../system.ts';
-import { masterKeyFileOf, requireTextKeys } from '../../textKeys.ts';
+import { requireMasterKeyFile, requireTextKeys } from '../../textKeys.ts';
 import type { Operator } from '../operator.ts';
 import { backupError, type BackupFolders, type BackupManifest } from './backupFolder.ts';
 
@@ -46,6 +46,8 @@ interface BackupOptions {
 export interface WrittenBackup extends Pick<BackupManifest, 'at' | 'origin' | 'log' | 'leaves'> {
   /** Sentences on what has to be backed up by other means, or is missing here. */
   notIncluded: string[];
+  /** True if the master key file of a database of keys does not exist. */
+  lacksMasterKey: boolean;
 }
 
 /** A tree as it is at a moment: it may grow, and still has these leaves. */
@@ -68,14 +70,19 @@ const NOT_INCLUDED = {
   database:
     'The keys of texts and the transparency log are in PostgreSQL: back up the database with its own tools, after the cluster: pg_dump --schema=turnlog. Its other tables are read models, which are rebuilt.',
   tree: (damage: string) => `The transparency log could not be copied as a whole: ${damage}`,
+  masterKey: (file: string) =>
+    `The master key is missing, without which the keys of texts open no text: there is no ${file}.`,
   signingKey: (file: string) => `The signing key of the transparency log is missing: ${file}.`,
 };
 
-/** Copies the files of keys that are not in the key store. Returns what is missing. */
-async function copyKeyFiles({ config, to }: BackupOptions, dataFolder: string): Promise<string[]> {
-  const master = masterKeyFileOf(locateStorage(config));
-  if (master !== undefined)
-    await copyFileIfExists(master, join(to.keysFolder, BACKUP_FILES.masterKey));
+const copyMasterKey = (file: string, { to }: BackupOptions): Promise<boolean> =>
+  copyFileIfExists(file, join(to.keysFolder, BACKUP_FILES.masterKey));
+
+/** Copies the key of the transparency log. Returns what is missing. */
+async function copySigningKey(
+  { config, to }: BackupOptions,
+  dataFolder: string,
+): Promise<string[]> {
   const { keyFile } = signingConfig(config, dataFolder);
   const copied = await copyFileIfExists(keyFile, join(to.keysFolder, BACKUP_FILES.signingKey));
   return copied ? [] : [NOT_INCLUDED.signingKey(keyFile)];
@@ -138,7 +145,9 @@ async function backUpFolder(
   await copyFileIfExists(join(dataFolder, webhookProgress), join(to.folder, webhookProgress));
   const end = await copyKeys(place, to.keysFolder);
   const at = isoTime(systemClock.now());
-  const missing = await copyKeyFiles(options, dataFolder);
+  // Only a log without keys has none.
+  await copyMasterKey(requireMasterKeyFile(place), options);
+  const missing = await copySigningKey(options, dataFolder);
   if ('folder' in log && end !== undefined) {
     const complete = await copyEventLog({
       from: log.folder,
@@ -162,13 +171,19 @@ async function backUpFolder(
         : { log_id: logIdAt(trees.identity, end), events: progress.events, position: end },
     leaves: 'damage' in tree ? 0 : tree.state.size,
     notIncluded: [...('cluster' in log ? [NOT_INCLUDED.cluster] : []), ...damage, ...missing],
+    lacksMasterKey: false,
   };
 }
 
 /** Copies the files of a process whose stores are servers. */
-async function backUpFiles(options: BackupOptions): Promise<WrittenBackup> {
+async function backUpFiles(options: BackupOptions, place: ReplicaLocation): Promise<WrittenBackup> {
   const { config, operator, to } = options;
-  const missing = await copyKeyFiles(options, config.DATA_DIR);
+  const master = requireMasterKeyFile(place);
+  const lacksMasterKey = !(await copyMasterKey(master, options));
+  const missing = [
+    ...(lacksMasterKey ? [NOT_INCLUDED.masterKey(master)] : []),
+    ...(await copySigningKey(options, config.DATA_DIR)),
+  ];
   const head = await orDamage((await operator.tiles()).head());
   const damage = head && 'damage' in head ? [NOT_INCLUDED.tree(head.damage)] : [];
   if (head && 'note' in head)
@@ -182,6 +197,7 @@ async function backUpFiles(options: BackupOptions): Promise<WrittenBackup> {
     log: null,
     leaves: null,
     notIncluded: [NOT_INCLUDED.cluster, NOT_INCLUDED.database, ...damage, ...missing],
+    lacksMasterKey,
   };
 }
 
@@ -189,11 +205,14 @@ async function backUpFiles(options: BackupOptions): Promise<WrittenBackup> {
  * Copies what is needed to restore a service into two folders, beside a running service: events,
  * transparency log and progress of webhooks, and apart from them all keys. Continues a copy that was
  * interrupted; the backup is of the moment of the last call. Resolves with undefined if the signal
- * stopped it. Throws `configuration_invalid` for an empty log, and errors of the stores.
+ * stopped it. Throws `configuration_invalid` for an empty log and without a master key file of a database,
+ * and errors of the stores.
  */
 export async function writeBackup(options: BackupOptions): Promise<WrittenBackup | undefined> {
   const place = locateStorage(options.config);
   const trees = await readLogTrees(options.operator.store);
   if (!trees) throw backupError('The log is empty: there is nothing to back up.');
-  return place.kind === 'embedded' ? backUpFolder(options, place, trees) : backUpFiles(options);
+  return place.kind === 'embedded'
+    ? backUpFolder(options, place, trees)
+    : backUpFiles(options, place);
 }
