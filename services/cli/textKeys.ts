@@ -6,6 +6,7 @@ import {
   reconcileErasures,
   type ErasureProgress,
 } from '../../shared/erasure/restored/reconcileErasures.ts';
+import { importKeys, type ImportProgress } from '../../shared/eventlog/encryption/importKeys.ts';
 import { rotateKeys, type RotationProgress } from '../../shared/eventlog/encryption/rotateKeys.ts';
 import { parseConfig } from '../../shared/lib/config/config.ts';
 import { isTurnlogError } from '../../shared/lib/errors/turnlogError.ts';
@@ -20,6 +21,7 @@ import { requireDatabaseTables } from '../compose/replica/postgres.ts';
 import {
   createNextMasterKeyFile,
   recreateKeyStore,
+  openKeyImport,
   openKeyStore,
   openTextKeys,
   requireKeysOfLog,
@@ -232,6 +234,25 @@ async function reconcile(
   else if (count.keep > 0) exitWith(EXIT.failed);
 }
 
+/** The exit code is 130 if it is interrupted. */
+async function importFrom(context: TerminalContext, folder: string): Promise<void> {
+  const { output, progress, signal, exitWith } = context;
+  await using stores = await openKeyImport(await locateKeys(context), resolve(folder));
+  const began = performance.now();
+  const describe = ({ imported, present, destroyed }: ImportProgress): string =>
+    `${imported} keys imported, ${present} present before, ${destroyed} destroyed, ${formatRate(imported + present + destroyed, began)}`;
+  const onProgress = (state: ImportProgress): void => progress.update(() => describe(state));
+  const done = await importKeys({ ...stores, signal, onProgress });
+  progress.end(describe(done));
+  output.show(
+    { complete: !signal.aborted, ...done },
+    signal.aborted
+      ? 'Interrupted. The same command continues.'
+      : `${done.imported} keys were imported, and ${done.present} were present before. ${done.destroyed} are destroyed, and ${done.open_erasures} erasures are open.`,
+  );
+  if (signal.aborted) exitWith(EXIT.interrupted);
+}
+
 interface NewMasterOptions {
   out: string;
   last?: boolean;
@@ -261,7 +282,7 @@ interface Runners {
   withTerminal: WithTerminal;
 }
 
-/** `text-keys status`, `rotate`, `reconcile`, `new-master` and `begin-anew`. */
+/** `text-keys status`, `rotate`, `reconcile`, `new-master`, `import` and `begin-anew`. */
 export function addTextKeyCommands(
   program: Command,
   { withOperator, withTerminal }: Runners,
@@ -295,6 +316,13 @@ export function addTextKeyCommands(
     .action((options: NewMasterOptions) =>
       withTerminal((terminal) => writeNewMaster(terminal, options)),
     );
+  keys
+    .command('import')
+    .description(
+      'copy the keys of texts from the keys.db of another folder into the configured store; an interrupted import continues next time',
+    )
+    .argument('<folder>', 'the folder, which no server uses any more')
+    .action((folder: string) => withTerminal((terminal) => importFrom(terminal, folder)));
   keys
     .command('begin-anew')
     .description(

@@ -48,7 +48,7 @@ function warnOfLocalKeys(
     );
   logger.warn(
     { keys_folder: keysFolder },
-    'the keys of the texts are not in the cluster: servers with other keys can not read the texts of this one. To share the cluster, set DATABASE_URL',
+    `the keys of the texts are not in the cluster: servers with other keys can not read the texts of this one. To share the cluster, set DATABASE_URL and import these keys: npm run cli -- text-keys import ${keysFolder}`,
   );
 }
 

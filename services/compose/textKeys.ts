@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, realpathSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   createMasterKeyFile,
@@ -13,7 +13,7 @@ import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
-import type { KeyStore } from '../../shared/ports/keyStore.ts';
+import type { KeySource, KeyStore } from '../../shared/ports/keyStore.ts';
 import { instanceIdFile } from './embedded/instance.ts';
 import { retryUntilStoreAvailable } from '../process/startup/retryUntilStoreAvailable.ts';
 import type { ProcessPart } from '../process/processParts.ts';
@@ -23,6 +23,7 @@ import {
   type StorageLocation,
   type ReplicaLocation,
 } from './logLocation.ts';
+import { requireNoBackup } from './operator/backup/unfinishedRestore.ts';
 
 /** The store of the text keys, and the master keys that wrap them. */
 export interface TextKeys {
@@ -153,12 +154,16 @@ export async function recreateKeyStore(place: StorageLocation): Promise<string> 
   return file;
 }
 
+/** The master keys that wrap keys of a store. */
+const listMasterKeys = async (store: KeyStore): Promise<string[]> =>
+  [...(await store.count()).keys()].filter((id) => id !== 'destroyed');
+
 /** The master keys that wrap keys of a location. Creates nothing. */
 async function listUsedMasterKeys(place: StorageLocation): Promise<string[]> {
   if (place.kind === 'embedded' && !existsSync(keyStoreFile(place.keysFolder))) return [];
   const store = await openKeyStore(place);
   try {
-    return [...(await store.count()).keys()].filter((id) => id !== 'destroyed');
+    return await listMasterKeys(store);
   } finally {
     await store.close();
   }
@@ -221,3 +226,36 @@ export const textKeysPart = ({ store, masterKeys }: TextKeys, logger: Logger): P
   prepare: (signal) =>
     retryUntilStoreAvailable(() => requireMasterKey(store, masterKeys), logger, signal),
 });
+
+interface KeyImport extends AsyncDisposable {
+  from: KeySource;
+  to: KeyStore;
+}
+
+/**
+ * Opens the key store of a folder and the one of a location, which its keys are imported into. Throws
+ * `configuration_invalid` if one is missing, both are the same, or the location's master key file lacks a
+ * master key of either.
+ */
+export async function openKeyImport(place: StorageLocation, folder: string): Promise<KeyImport> {
+  requireNoBackup(folder);
+  const file = keyStoreFile(folder);
+  if (!existsSync(file)) throw configurationError(`There is no key store ${file}.`);
+  requireTextKeys(place);
+  if (place.kind === 'embedded' && realpathSync(place.keysFolder) === realpathSync(folder))
+    throw configurationError(
+      `${file} is the configured key store itself. Set DATABASE_URL or KEYS_DIR to the store that its keys are imported into.`,
+    );
+  await using opening = new AsyncDisposableStack();
+  const { store: to, masterKeys } = await openTextKeys(place);
+  opening.defer(() => to.close());
+  await requireMasterKey(to, masterKeys);
+  const from = opening.adopt(await openSqliteKeyStore({ folder }), (keys) => keys.close());
+  const missing = (await listMasterKeys(from)).find((id) => !masterKeys.ids.includes(id));
+  if (missing !== undefined)
+    throw configurationError(
+      `Nothing was imported: keys in ${file} are wrapped by the master key ${missing}, which ${masterKeyFileOf(place)} does not have. Add it to the file, on a line of its own.`,
+    );
+  const opened = opening.move();
+  return { from, to, [Symbol.asyncDispose]: () => opened.disposeAsync() };
+}

@@ -53,3 +53,9 @@ export interface KeyStore {
   endErasure(stream: string, keyIds: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
+
+/** What is copied from one key store to another. */
+export interface KeySource extends Pick<KeyStore, 'list' | 'listErasures'> {
+  /** Lists the ids of destroyed keys in order. */
+  listDestroyed(page: { after?: string; limit: number }): Promise<string[]>;
+}

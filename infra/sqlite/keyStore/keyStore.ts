@@ -1,7 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { retry } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
-import type { KeyStore, OpenErasure, WrappedKey } from '../../../shared/ports/keyStore.ts';
+import type {
+  KeySource,
+  KeyStore,
+  OpenErasure,
+  WrappedKey,
+} from '../../../shared/ports/keyStore.ts';
 import { toFoundKeys, toKeyCounts, type KeyCountRow, type KeyRow } from '../../lib/keyRows.ts';
 import { isSqliteBusy, sqliteCode, sqliteReason } from '../eventStore/errors.ts';
 import { describeFileChange, identifyFiles } from '../eventStore/fileIdentity.ts';
@@ -18,6 +23,8 @@ const FIND =
   'SELECT key_id, master_key_id, wrapped FROM text_keys WHERE key_id IN (SELECT value FROM json_each(?))';
 const LIST =
   'SELECT key_id, master_key_id, wrapped FROM text_keys WHERE key_id > ? AND wrapped IS NOT NULL ORDER BY key_id LIMIT ?';
+const DESTROYED =
+  'SELECT key_id FROM text_keys WHERE key_id > ? AND wrapped IS NULL ORDER BY key_id LIMIT ?';
 const COUNT = 'SELECT master_key_id, count(*) AS keys FROM text_keys GROUP BY master_key_id';
 const INSERT = 'INSERT INTO text_keys (key_id, master_key_id, wrapped) VALUES (?, ?, ?)';
 const REWRAP =
@@ -97,7 +104,11 @@ async function truncateWal(database: DatabaseSync): Promise<void> {
  * it. A commit blocks the thread while the disk writes. Throws `store_unavailable` for a file that
  * is damaged or not a key store.
  */
-export async function openSqliteKeyStore({ folder }: { folder: string }): Promise<KeyStore> {
+export async function openSqliteKeyStore({
+  folder,
+}: {
+  folder: string;
+}): Promise<KeyStore & KeySource> {
   const database = openKeyDatabase(folder);
   const files = identifyFiles(keyStoreFile(folder));
   const find = database.prepare(FIND);
@@ -131,6 +142,8 @@ export async function openSqliteKeyStore({ folder }: { folder: string }): Promis
       return toFoundKeys(keyRows);
     },
     list: ({ after = '', limit }) => rows<WrappedKey>(LIST, after, limit),
+    listDestroyed: async ({ after = '', limit }) =>
+      (await rows<Pick<KeyRow, 'key_id'>>(DESTROYED, after, limit)).map(({ key_id }) => key_id),
     count: async () => toKeyCounts(await rows<KeyCountRow>(COUNT)),
     rewrap: (keys) =>
       write(() => {

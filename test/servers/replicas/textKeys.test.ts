@@ -11,6 +11,7 @@ import {
   startPostgresServer,
   withoutPostgres,
 } from '../../support/servers/postgres/postgresServer.ts';
+import { runCliWith } from '../../support/processes/cliProcess.ts';
 import { eventually } from '../../support/processes/operator.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -87,6 +88,56 @@ if (server) {
         ),
       ([row]) => (row?.['times'] as number) > 0,
     );
+    await store.close();
+    await database.drop();
+  });
+
+  test('keys of a folder are imported into a database with tables of Turnlog', async () => {
+    const database = await createTestDatabase(server.url);
+    const master = await newMasterKeyFile('own.key');
+    const { store: from, masterKeys } = await openTextKeys({
+      kind: 'embedded',
+      dataFolder: folder,
+      log: { folder },
+      keysFolder: folder,
+      masterKeyFile: master,
+    });
+    const keys = Array.from({ length: 600 }, () => masterKeys.wrap(newTextKey()));
+    await from.insert(keys);
+    await from.endErasure('session-1', [keys[0]!.key_id]);
+    await from.beginErasure('session-2', 'why');
+    await from.close();
+    const cli = async (masterKeyFile: string, ...args: string[]) => {
+      const env = {
+        EVENTSTOREDB_URL: 'esdb://127.0.0.1:1?tls=false',
+        DATABASE_URL: database.url,
+        MASTER_KEY_FILE: masterKeyFile,
+      };
+      const { code, out, err } = await runCliWith(env, '--json', ...args);
+      return { code, ...(JSON.parse(out || err) as Record<string, unknown>) };
+    };
+    const failed = { code: 1, error: { code: 'configuration_invalid' } };
+    expect(await cli(master, 'text-keys', 'import', folder)).toMatchObject(failed);
+    expect(await cli(master, 'database', 'migrate')).toMatchObject({ code: 0 });
+    const another = await newMasterKeyFile('another.key');
+    expect(await cli(another, 'text-keys', 'import', folder)).toMatchObject(failed);
+    const done = { code: 0, complete: true, destroyed: 1, open_erasures: 1 };
+    expect(await cli(master, 'text-keys', 'import', folder)).toEqual({
+      ...done,
+      imported: 599,
+      present: 0,
+    });
+    expect(await cli(master, 'text-keys', 'import', folder)).toMatchObject({
+      ...done,
+      present: 599,
+    });
+    const { store } = await openTextKeys(place(database.url, master));
+    const counts = new Map([
+      [masterKeys.ids[0], 599],
+      ['destroyed', 1],
+    ]);
+    expect(await store.count()).toEqual(counts);
+    expect(await store.listErasures(2)).toEqual([{ stream: 'session-2', why: 'why' }]);
     await store.close();
     await database.drop();
   });
