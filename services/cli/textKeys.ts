@@ -326,14 +326,20 @@ export function addTextKeyCommands(
   keys
     .command('begin-anew')
     .description(
-      'create a new key store after the old one is lost for good, and with it every text of the log',
+      'create a new key store after the old one, or its master key, is lost for good, and with it every text of the log',
     )
     .action(() =>
       withTerminal(async ({ env, output }) => {
-        const key_store = await recreateKeyStore(locateStorage(parseConfig(env)));
+        const created = await recreateKeyStore(locateStorage(parseConfig(env)));
+        const { key_store, set_aside } = created;
         output.show(
-          { key_store },
+          created,
           `${key_store} is made, for what comes from now on. What the log has of before stays closed: 503 key_missing.`,
+          ...(set_aside === null
+            ? []
+            : [
+                `The keys whose master key is lost are in ${set_aside}. If it is found, add it to the master key file, and run: text-keys import ${set_aside}`,
+              ]),
         );
       }),
     );

@@ -8,8 +8,9 @@ import {
 import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { hasProtectedTexts } from '../../infra/sqlite/eventStore/database.ts';
 import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
-import { keyStoreFile } from '../../infra/sqlite/keyStore/database.ts';
+import { keyStoreFile, setKeyStoreAside } from '../../infra/sqlite/keyStore/database.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
+import { importErasures } from '../../shared/eventlog/encryption/importKeys.ts';
 import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
 import type { Logger } from '../../shared/lib/logger.ts';
 import type { EventLog } from '../../shared/ports/eventStore.ts';
@@ -41,6 +42,8 @@ async function openKeyDatabase({ databaseUrl }: ReplicaLocation): Promise<KeySto
 
 const defaultMasterKeyFile = ({ keysFolder }: EmbeddedLocation): string =>
   join(keysFolder, 'master.key');
+
+const BEGIN_ANEW = 'To continue without those texts: npm run cli -- text-keys begin-anew';
 
 /** The master key file of a location; undefined if none is configured for a database of keys. */
 export const masterKeyFileOf = (place: StorageLocation): string | undefined =>
@@ -77,7 +80,7 @@ function requireExistingKeys(place: EmbeddedLocation): void {
   const missing =
     defaultFile === undefined || hasDefaultFile ? file : `${file} and no ${defaultFile}`;
   throw configurationError(
-    `The keys of all texts are gone: there is no ${missing}. Restore it from a backup, or set KEYS_DIR to its folder. To continue without those texts: npm run cli -- text-keys begin-anew`,
+    `The keys of all texts are gone: there is no ${missing}. Restore it from a backup, or set KEYS_DIR to its folder. ${BEGIN_ANEW}`,
   );
 }
 
@@ -124,34 +127,64 @@ async function locateMasterKeyFile(place: StorageLocation, store: KeyStore): Pro
   if (place.masterKeyFile !== undefined || existsSync(file)) return file;
   if ((await store.list({ limit: 1 })).length > 0)
     throw configurationError(
-      `The master key ${file} is gone, and without it the keys in keys.db open no text. Restore it from a backup, or set MASTER_KEY_FILE to its location.`,
+      `The master key ${file} is gone, and without it the keys in keys.db open no text. Restore it from a backup, or set MASTER_KEY_FILE to its location. ${BEGIN_ANEW}`,
     );
   createMasterKeyFile(file);
   return file;
 }
 
 /**
- * Creates a key store, and its master key, for a log whose keys are lost for good. Resolves with its
- * file. Rejects with `configuration_invalid` if a key store exists, or belongs in a database, or the
- * master key file can't be used.
+ * Sets the key store of a location aside if the master keys of all its keys are lost; resolves with its new
+ * folder. Throws `configuration_invalid` if it can be used.
  */
-export async function recreateKeyStore(place: StorageLocation): Promise<string> {
+async function setUnusableKeysAside(place: EmbeddedLocation, ids: readonly string[]) {
+  const used = await listUsedMasterKeys(place);
+  if (used.length === 0 || used.some((id) => ids.includes(id)))
+    throw configurationError(
+      `The key store ${keyStoreFile(place.keysFolder)} exists and can be used: nothing was done.`,
+    );
+  return setKeyStoreAside(place.keysFolder);
+}
+
+/** The key store that replaces a lost one. */
+interface RecreatedKeyStore {
+  key_store: string;
+  /** The folder of the key store whose master key is lost; null if the key store was lost. */
+  set_aside: string | null;
+}
+
+/**
+ * Creates a key store, and its master key, for a log whose keys or master key are lost for good. Keys whose
+ * master key is lost are set aside; the new store continues their erasures. Rejects with
+ * `configuration_invalid` if a key store can be used, or belongs in a database, or the master key file can't
+ * be used.
+ */
+export async function recreateKeyStore(place: StorageLocation): Promise<RecreatedKeyStore> {
   if (place.kind === 'replica')
     throw configurationError(
-      'With DATABASE_URL the keys are in its table turnlog.text_keys: restore that table.',
+      'With DATABASE_URL the keys are in its table turnlog.text_keys: restore that table, and the file of MASTER_KEY_FILE.',
     );
-  const file = keyStoreFile(place.keysFolder);
-  if (existsSync(file)) throw configurationError(`The key store ${file} exists: nothing was done.`);
-  const master = place.masterKeyFile ?? defaultMasterKeyFile(place);
+  const { keysFolder: folder } = place;
+  const key_store = keyStoreFile(folder);
+  const master = requireMasterKeyFile(place);
   // Check first: once the key store exists, the next start would use it.
-  if (place.masterKeyFile !== undefined || existsSync(master)) readMasterKeys(master);
-  createDataFolder(place.keysFolder, keysFolderOption(place));
+  const hasMaster = place.masterKeyFile !== undefined || existsSync(master);
+  const ids = hasMaster ? readMasterKeys(master).ids : [];
+  const set_aside = existsSync(key_store) ? await setUnusableKeysAside(place, ids) : null;
+  createDataFolder(folder, keysFolderOption(place));
   await using opened = new AsyncDisposableStack();
-  const store = opened.adopt(await openSqliteKeyStore({ folder: place.keysFolder }), (keys) =>
-    keys.close(),
-  );
-  await locateMasterKeyFile(place, store);
-  return file;
+  const open = async (from: string): Promise<KeyStore & KeySource> =>
+    opened.adopt(await openSqliteKeyStore({ folder: from }), (keys) => keys.close());
+  const to = await open(folder);
+  if (set_aside !== null)
+    await importErasures({
+      from: await open(set_aside),
+      to,
+      signal: new AbortController().signal,
+      onProgress: () => undefined,
+    });
+  await locateMasterKeyFile(place, to);
+  return { key_store, set_aside };
 }
 
 /** The master keys that wrap keys of a store. */
@@ -191,10 +224,15 @@ export async function createNextMasterKeyFile(
   const source = current !== undefined && existsSync(current) ? current : undefined;
   const earlier: readonly string[] = source === undefined ? [] : readMasterKeys(source).ids;
   const missing = (await listUsedMasterKeys(place)).find((id) => !earlier.includes(id));
-  if (missing !== undefined)
+  if (missing !== undefined) {
+    const otherwise =
+      place.kind === 'embedded'
+        ? ' If it is lost for good, run text-keys begin-anew without MASTER_KEY_FILE.'
+        : '';
     throw configurationError(
-      `Nothing was written: keys of texts are wrapped by the master key ${missing}, which ${current ?? 'no configured file'} does not have. Set MASTER_KEY_FILE to the file that has it.`,
+      `Nothing was written: keys of texts are wrapped by the master key ${missing}, which ${current ?? 'no configured file'} does not have. Set MASTER_KEY_FILE to the file that has it.${otherwise}`,
     );
+  }
   const master_key_id = writeNextMasterKeyFile({ file, source, last });
   return { current, master_key_id, earlier_master_key_ids: earlier };
 }

@@ -1,5 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, rmSync } from 'node:fs';
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  mkdtempSync,
+  openSync,
+  renameSync,
+  rmSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
@@ -38,6 +47,13 @@ const keyStoreError = (file: string, why: string, cause?: unknown): TurnlogError
     cause,
   });
 
+/** Flushes the entries of a folder to disk. */
+function syncFolder(folder: string): void {
+  const descriptor = openSync(folder, 'r');
+  fsyncSync(descriptor);
+  closeSync(descriptor);
+}
+
 /**
  * Creates the file atomically, with its tables. An existing file without tables is therefore
  * damaged, never new.
@@ -59,9 +75,7 @@ function createKeyStoreFile(folder: string, file: string): void {
   } finally {
     for (const suffix of ['', '-wal', '-shm']) rmSync(`${temporaryFile}${suffix}`, { force: true });
   }
-  const descriptor = openSync(folder, 'r');
-  fsyncSync(descriptor);
-  closeSync(descriptor);
+  syncFolder(folder);
 }
 
 const pragma = (database: DatabaseSync, name: string): unknown =>
@@ -101,4 +115,25 @@ export function openKeyDatabase(folder: string): DatabaseSync {
     if (isTurnlogError(error)) throw error;
     throw keyStoreError(file, openFailureReason(file, error), error);
   }
+}
+
+/**
+ * Moves the key store of a folder into a new folder within it, which it returns; durable when it returns.
+ * Throws `store_unavailable` while a process uses the key store.
+ */
+export function setKeyStoreAside(folder: string): string {
+  const file = keyStoreFile(folder);
+  const database = openKeyDatabase(folder);
+  try {
+    // Without the other two files it is moved atomically. SQLite refuses this while others have it open.
+    database.exec('PRAGMA journal_mode = DELETE');
+  } catch (error) {
+    throw keyStoreError(file, 'another process uses it; stop that process first', error);
+  } finally {
+    database.close();
+  }
+  const aside = mkdtempSync(join(folder, 'keys-set-aside-'));
+  renameSync(file, keyStoreFile(aside));
+  for (const changed of [aside, folder]) syncFolder(changed);
+  return aside;
 }

@@ -40,13 +40,16 @@ async function* readPages<Item>(
 }
 
 /**
- * Copies wrapped keys, the ids of destroyed keys and open erasures to another store, which keeps the keys
- * that it has. A key that either store has destroyed is destroyed afterwards. An interrupted import can be
- * repeated. Throws `store_unavailable`.
+ * Copies open erasures and the ids of destroyed keys to another store, which destroys those keys too. Can be
+ * repeated after an interruption. Throws `store_unavailable`.
  */
-export async function importKeys({ from, to, signal, onProgress }: ImportOptions) {
+export async function importErasures({
+  from,
+  to,
+  signal,
+  onProgress,
+}: ImportOptions): Promise<ImportProgress> {
   const progress: ImportProgress = { imported: 0, present: 0, destroyed: 0, open_erasures: 0 };
-  // First: until the import is complete, a service must not miss an erasure.
   for (const { stream, why } of await from.listErasures(Number.MAX_SAFE_INTEGER)) {
     if (signal.aborted) break;
     await to.beginErasure(stream, why);
@@ -58,6 +61,17 @@ export async function importKeys({ from, to, signal, onProgress }: ImportOptions
     progress.destroyed += ids.length;
     onProgress(progress);
   }
+  return progress;
+}
+
+/**
+ * Copies wrapped keys and, before them, erasures to another store, which keeps the keys that it has. A key
+ * that either store has destroyed is destroyed afterwards. Can be repeated after an interruption. Throws
+ * `store_unavailable`.
+ */
+export async function importKeys(options: ImportOptions): Promise<ImportProgress> {
+  const { from, to, signal, onProgress } = options;
+  const progress = await importErasures(options);
   for await (const keys of readPages(from.list, ({ key_id }) => key_id, signal)) {
     const known = await to.find(keys.map(({ key_id }) => key_id));
     const unknown = keys.filter(({ key_id }) => !known.has(key_id));

@@ -291,6 +291,47 @@ describe('the keys of a data folder', () => {
     await openFor();
   });
 
+  test('are set aside and begun anew where their master key is gone, and come back with it', async () => {
+    const keys = await keep(3);
+    await withKeys(async (store) => {
+      await store.endErasure('session-1', [keys[0]!.key_id]);
+      await store.beginErasure('session-2', 'why');
+    });
+    expect(await cli('begin-anew')).toMatchObject(failure('nothing was done'));
+    await rename(own(), join(parent, 'lost.key'));
+    expect(await open()).toContain('text-keys begin-anew');
+    const user = await openSqliteKeyStore({ folder });
+    expect(await cli('begin-anew')).toMatchObject({
+      code: 1,
+      error: { code: 'store_unavailable' },
+    });
+    await user.close();
+    const { set_aside, ...begun } = (await cli('begin-anew')) as Record<string, unknown>;
+    expect(begun).toEqual({ code: 0, key_store: join(folder, 'keys.db') });
+    expect(await readdir(set_aside as string)).toEqual(['keys.db']);
+    const records = { destroyed: 1, open_erasures: ['session-2'] };
+    expect(await cli('status')).toMatchObject({ code: 0, master_keys: [], ...records });
+    await keep(1);
+    expect(await cli('begin-anew')).toMatchObject(failure('nothing was done'));
+    const both = [own(), join(parent, 'lost.key')].map((file) => readFile(file, 'utf8'));
+    await writeFile(own(), (await Promise.all(both)).join('\n'));
+    expect(await cli('import', set_aside as string)).toMatchObject({ code: 0, imported: 2 });
+  });
+
+  test('are begun anew with a master key file that opens none of them', async () => {
+    await keep(1);
+    const other = join(parent, 'other.key');
+    await writeFile(other, newMasterKey(), { mode: 0o600 });
+    expect(await cliWith(join(parent, 'mistyped.key'), 'text-keys', 'begin-anew')).toMatchObject(
+      failure('there is none'),
+    );
+    expect(await cliWith(other, 'text-keys', 'begin-anew')).toMatchObject({
+      code: 0,
+      set_aside: expect.stringContaining(folder),
+    });
+    expect(await open(other)).toBe('opened');
+  });
+
   test('are made beside a log from before there were any', async () => {
     const log = await openSqliteEventStore({ folder });
     const plain = { name: '"box":"', nested: { box: 1 } };
