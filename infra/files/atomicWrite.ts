@@ -47,13 +47,17 @@ async function createTemporary(path: string): Promise<Temporary> {
   return { handle: await create(), folders };
 }
 
-async function writeTemporary({ path, bytes }: FileWrite): Promise<Temporary> {
-  const temporary = await createTemporary(path);
+/** Removes the temporary file of a failed write. */
+const removeTemporary = ({ path }: FileWrite): Promise<void> => rm(`${path}.tmp`, { force: true });
+
+async function writeTemporary(file: FileWrite): Promise<Temporary> {
+  const temporary = await createTemporary(file.path);
   try {
-    await temporary.handle.writeFile(bytes);
+    await temporary.handle.writeFile(file.bytes);
     return temporary;
   } catch (error) {
     await temporary.handle.close();
+    await removeTemporary(file);
     throw error;
   }
 }
@@ -69,11 +73,16 @@ async function settleAll(promises: readonly Promise<unknown>[]): Promise<void> {
 /** Replaces a file atomically. */
 export async function writeFileAtomically(file: FileWrite): Promise<void> {
   const { handle, folders } = await writeTemporary(file);
-  {
-    await using written = handle;
-    await written.sync();
+  try {
+    {
+      await using written = handle;
+      await written.sync();
+    }
+    await renameIntoPlace(file);
+  } catch (error) {
+    await removeTemporary(file);
+    throw error;
   }
-  await renameIntoPlace(file);
   await settleAll(folders.map(syncFolder));
 }
 

@@ -137,12 +137,15 @@ async function createFolder(folder: string): Promise<void> {
   await chmod(folder, 0o700);
 }
 
+/** Left in a folder without a manifest by a backup that was killed at its beginning. */
+const LEFTOVERS: readonly string[] = [BACKUP_LOCK, `${MANIFEST_FILE}.tmp`];
+
 /** Throws for a folder with anything but an unfinished backup; undefined if it is empty. */
 async function findUnfinished(folder: string): Promise<Manifest | undefined> {
   const names = await namesIn(folder);
   if (!names || names.length === 0) return undefined;
   const manifest = await readManifest(folder);
-  if (!manifest && names.some((name) => name !== BACKUP_LOCK))
+  if (!manifest && names.some((name) => !LEFTOVERS.includes(name)))
     throw backupError(`${folder} is not empty. Name a new folder for the backup.`);
   return manifest;
 }

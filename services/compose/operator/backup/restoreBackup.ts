@@ -23,7 +23,12 @@ import {
 import { BACKUP_FILES } from './writeBackup.ts';
 import { MANIFEST_FILE, UNFINISHED_RESTORE } from './unfinishedRestore.ts';
 
-const SERVER_LOCK = 'server.lock';
+/** Left by a restore that was killed at its beginning; the next one replaces them. */
+const LEFTOVERS: readonly string[] = [
+  'server.lock',
+  UNFINISHED_RESTORE,
+  `${UNFINISHED_RESTORE}.tmp`,
+];
 /** Not part of the restored data. */
 const NOT_RESTORED = new Set<string>([MANIFEST_FILE, 'backup.lock', KEYS_BESIDE]);
 
@@ -59,8 +64,7 @@ async function findLeftovers(
 ): Promise<string[]> {
   const names = (await namesIn(folder)) ?? [];
   const rest = names.filter(
-    (name) =>
-      name !== SERVER_LOCK && name !== UNFINISHED_RESTORE && !folders.includes(join(folder, name)),
+    (name) => !LEFTOVERS.includes(name) && !folders.includes(join(folder, name)),
   );
   if (rest.length > 0 && !unfinished.includes(folder))
     throw backupError(
