@@ -5,7 +5,7 @@ import { copyEvents } from '../../../shared/eventlog/copyEvents.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import { openNamedStore, requireLogFolder, requireNonEmptyLog } from '../../compose/eventStore.ts';
 import { isCluster } from '../../compose/logLocation.ts';
-import { requireNoBackup } from '../../compose/operator/backup/unfinishedRestore.ts';
+import { requireUsableFolder } from '../../compose/operator/backup/unfinishedRestore.ts';
 import type { TerminalContext, WithTerminal } from '../context.ts';
 import { EXIT } from '../exitCodes.ts';
 import { usageError } from '../failure.ts';
@@ -80,7 +80,7 @@ async function copy(terminal: TerminalContext, options: CopyOptions): Promise<vo
   ];
   if (source === target || (!isCluster(source) && resolve(source) === resolve(target)))
     throw usageError('--from and --to name the same store: a copy of it is another one.');
-  for (const name of [source, target]) if (!isCluster(name)) requireNoBackup(resolve(name));
+  for (const name of [source, target]) if (!isCluster(name)) requireUsableFolder(resolve(name));
   const logger = terminal.logger('warn');
   await using opened = new AsyncDisposableStack();
   const open = async (name: string, option: '--from' | '--to'): Promise<EventStore> =>

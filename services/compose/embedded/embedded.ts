@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { createRateLimiter } from '../../../infra/ratelimit/memory.ts';
-import { createDataFolder, requirePrivateFolder } from '../../../infra/sqlite/dataFolder.ts';
+import { createDataFolder } from '../../../infra/sqlite/dataFolder.ts';
 import { eventLogFile } from '../../../infra/sqlite/eventStore/database.ts';
 import { acquireServerLock } from '../../../infra/sqlite/serverLock.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
@@ -27,7 +27,7 @@ import { ownTurnsPart } from '../../process/upkeep/ownTurns.ts';
 import { newestEventPart } from '../../process/startup/newestEvent.ts';
 import { openProtectedStore, type OpenedParts, type Opening } from '../opening.ts';
 import { appendWaitMs, locateReadModels, type EmbeddedLocation } from '../logLocation.ts';
-import { requireFinishedRestore } from '../operator/backup/unfinishedRestore.ts';
+import { requireServiceFolders } from '../serviceFolders.ts';
 import { openThreadProver } from '../features/prover.ts';
 import { openFeed } from '../features/feed.ts';
 import { embeddedReplaysPart } from '../features/replays.ts';
@@ -81,10 +81,7 @@ export async function openEmbedded(
   const { logger, opened } = opening;
   const { dataFolder, log } = place;
   createDataFolder(dataFolder);
-  requireFinishedRestore(place);
-  requirePrivateFolder(dataFolder, logger);
-  if (place.keysFolder !== dataFolder && existsSync(place.keysFolder))
-    requirePrivateFolder(place.keysFolder, logger, 'KEYS_DIR');
+  requireServiceFolders(place, logger);
   opened.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
   const { store, keyStore } = await ('folder' in log
     ? openFolderLog(opening, place, log)

@@ -11,6 +11,7 @@ import type { ProcessPart } from '../../process/processParts.ts';
 import { openProtectedStore, type Opening, type OpenedParts } from '../opening.ts';
 import { checkPositionFormat } from '../eventStore.ts';
 import { locateStorage, type StorageLocation } from '../logLocation.ts';
+import { requireServiceFolders } from '../serviceFolders.ts';
 import { openPublisher } from './publisher.ts';
 import { systemClock } from '../system.ts';
 
@@ -64,6 +65,7 @@ export async function openRelayAlone(
   opening: Opening,
   place: StorageLocation,
 ): Promise<OpenedParts> {
+  requireServiceFolders(place, opening.logger);
   const { store, keysPart } = await openProtectedStore(opening, place);
   const relay = await openRelay(opening, store);
   return { api: undefined, dataFolder: undefined, parts: [store, keysPart, ...relay] };

@@ -1,9 +1,12 @@
-/** Backups and restores that ended at their beginning, and who opens their folders meanwhile. */
+/** Backups and restores that ended at their beginning, and what opens their folders meanwhile. */
 import { randomUUID } from 'node:crypto';
-import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { existsSync } from 'node:fs';
+import { cp, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { runCliWith } from '../../support/processes/cliProcess.ts';
+import { eventually } from '../../support/processes/operator.ts';
+import { startServerProcess } from '../../support/processes/serverProcess.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 let elsewhere: string;
@@ -39,3 +42,40 @@ test('a restore that was killed while it wrote its first file begins anew', asyn
   expect(await cliIn(target, 'restore', backup)).toMatchObject({ code: 0 });
   expect((await readdir(target)).filter((name) => name.startsWith('restore'))).toEqual([]);
 }, 60_000);
+
+test.each([
+  ['a backup', 'backup.json', 'holds a backup'],
+  ['an unfinished restore', 'restore-unfinished', 'is not finished'],
+])(
+  'the folder of %s is opened neither by a relay alone nor by a copy of events',
+  async (_kind, name, problem) => {
+    const target = newFolder();
+    await cp(data, target, { recursive: true });
+    await writeFile(join(target, name), target);
+    const relay = startServerProcess(
+      {
+        DATA_DIR: target,
+        EVENTSTOREDB_URL: 'esdb://127.0.0.1:1?tls=false',
+        KAFKA_BROKERS: '127.0.0.1:1',
+      },
+      ['--services', 'relay'],
+    );
+    await eventually(
+      async () => relay.errors(),
+      (errors) => errors !== '',
+    );
+    relay.kill('SIGKILL');
+    expect(relay.errors()).toContain(problem);
+    const other = newFolder();
+    for (const [from, to] of [
+      [target, other],
+      [data, target],
+    ] as const)
+      expect(await cliIn(data, 'events', 'copy', '--from', from, '--to', to)).toMatchObject({
+        code: 1,
+        err: expect.stringContaining(problem),
+      });
+    expect(existsSync(other)).toBe(false);
+  },
+  60_000,
+);
