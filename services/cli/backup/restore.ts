@@ -28,7 +28,7 @@ import {
 } from './eraseAgain.ts';
 import { describeOutside } from '../audit/verify.ts';
 import { locateBackup, WITHOUT_OTHERS, type FolderOptions } from './folders.ts';
-import { findMisfit } from './verifyCopy.ts';
+import { findMisfit, findTreeAhead } from './verifyCopy.ts';
 
 interface RestoreOptions extends FolderOptions {
   checkpoint?: string[];
@@ -94,17 +94,30 @@ const ADDRESS = /^https?:\/\//;
 const namedPlaces = ({ checkpoint = [] }: RestoreOptions): string[] =>
   checkpoint.map((path) => (ADDRESS.test(path) ? path : resolve(path)));
 
+/** Compares the log with what others know of it, and a log in a cluster with its transparency log. */
+async function compareRestored(
+  { operator, signal }: CliContext,
+  places: readonly KeptCheckpoints[],
+  { log, origin }: BackupManifest,
+): Promise<Comparison> {
+  const comparison = await operator.compareWithOutside(signal, places);
+  // A log in a folder was verified together with its tree.
+  if (log !== null || comparison.refusal !== undefined) return comparison;
+  return { ...comparison, refusal: await findTreeAhead(operator, origin) };
+}
+
 /**
- * Compares the restored log with what others know of it. If it lacks what they know, the declaration of
+ * Compares the restored log. If it lacks what others or its transparency log know, the declaration of
  * the operator begins another tree. Resolves with the comparison, and the declared id.
  */
 async function compareOrDeclare(
-  { operator, signal }: CliContext,
+  context: CliContext,
   { named, receipts }: { named: readonly string[]; receipts: KeptCheckpoints },
+  manifest: BackupManifest,
   reason: string | undefined,
 ): Promise<{ comparison: Comparison; declared: string | undefined }> {
   const places = [...named.map(openKeptCheckpoints), receipts];
-  const comparison = await operator.compareWithOutside(signal, places);
+  const comparison = await compareRestored(context, places, manifest);
   requireCompared(comparison, named);
   if (comparison.refusal === undefined) return { comparison, declared: undefined };
   const refusal = comparison.refusal.replace(` ${CHANGED_LOG_ADVICE}`, '');
@@ -112,8 +125,8 @@ async function compareOrDeclare(
     throw restoreError(
       `${refusal} To go on from this backup all the same, add: --accept-restored <reason>. ${KEPT_UNFINISHED}`,
     );
-  const { log_id } = await acceptRestored(operator, { replaces: [], reason });
-  const after = await operator.compareWithOutside(signal, places);
+  const { log_id } = await acceptRestored(context.operator, { replaces: [], reason });
+  const after = await compareRestored(context, places, manifest);
   if (after.refusal !== undefined) throw restoreError(`${after.refusal} ${KEPT_UNFINISHED}`);
   return { comparison: { ...after, refusal }, declared: log_id };
 }
@@ -128,6 +141,7 @@ const readErasures = async ({ receipts = [], erased = [] }: RestoreOptions) => (
 async function bringUpToDate(
   context: CliContext,
   options: RestoreOptions,
+  manifest: BackupManifest,
   { files, listed }: Awaited<ReturnType<typeof readErasures>>,
 ) {
   const { operator } = context;
@@ -136,7 +150,7 @@ async function bringUpToDate(
     named: namedPlaces(options),
     receipts: { name: 'receipts', read: async () => checkpoints },
   };
-  const compared = await compareOrDeclare(context, places, options.acceptRestored);
+  const compared = await compareOrDeclare(context, places, manifest, options.acceptRestored);
   const outcomes = await eraseAgain(context, [...erasures, ...listed]);
   const refused = outcomes.filter(({ outcome }) => outcome === 'refused');
   if (refused.length > 0)
@@ -208,7 +222,7 @@ async function restoreInto(
     const operator = await openOperator(config, terminal.logger(config.LOG_LEVEL), signal);
     let result: Awaited<ReturnType<typeof bringUpToDate>>;
     try {
-      result = await bringUpToDate({ ...terminal, operator }, options, named);
+      result = await bringUpToDate({ ...terminal, operator }, options, manifest, named);
     } finally {
       await operator.close();
     }

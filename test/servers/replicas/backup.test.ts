@@ -1,5 +1,5 @@
 /** Backups of services whose log, or everything, is in servers. */
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { cp, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { makeSigningKey } from '../../../services/compose/signingKeys.ts';
@@ -17,9 +17,28 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true }));
 
-async function cliWith(env: Record<string, string>, ...args: string[]) {
+type Env = Record<string, string>;
+
+async function cliWith(env: Env, ...args: string[]) {
   const { code, out, err } = await runCliWith(env, '--json', ...args);
   return { code, ...(JSON.parse(out || err) as Record<string, any>) };
+}
+
+/** Works with a service, and stops it once a checkpoint covers its log. */
+async function served<Result>(
+  env: Env,
+  work: (client: ReturnType<typeof apiClient>) => Promise<Result>,
+): Promise<Result> {
+  const server = startServerProcess({ ...env, BOOTSTRAP_API_KEY: TEST_KEY });
+  const client = apiClient(await server.ready, TEST_KEY);
+  const result = await work(client);
+  await eventually(
+    () => client.get('/health/ready'),
+    ({ body }) => body.data?.transparency_log?.lag_ms === 0,
+  );
+  server.kill('SIGTERM');
+  await server.exited;
+  return result;
 }
 
 test('with a cluster, keys and transparency log are backed up, and the command says what is not', async () => {
@@ -28,24 +47,8 @@ test('with a cluster, keys and transparency log are backed up, and the command s
     DATA_DIR: join(folder, data),
     EVENTSTOREDB_URL: node.connectionString,
   });
-  /** Works with a service, and stops it once a checkpoint covers its log. */
-  async function served<Result>(
-    data: string,
-    work: (client: ReturnType<typeof apiClient>) => Promise<Result>,
-  ): Promise<Result> {
-    const server = startServerProcess({ ...env(data), BOOTSTRAP_API_KEY: TEST_KEY });
-    const client = apiClient(await server.ready, TEST_KEY);
-    const result = await work(client);
-    await eventually(
-      () => client.get('/health/ready'),
-      ({ body }) => body.data?.transparency_log?.lag_ms === 0,
-    );
-    server.kill('SIGTERM');
-    await server.exited;
-    return result;
-  }
   try {
-    const [kept, erased] = await served('data', async (client) => {
+    const [kept, erased] = await served(env('data'), async (client) => {
       const agent = { name: 'a', instruction: 'i', model: 'offline-echo' };
       const { agent_id } = (await client.post('/v1/agents', agent)).body.data;
       const run = async (): Promise<string> =>
@@ -68,7 +71,7 @@ test('with a cluster, keys and transparency log are backed up, and the command s
       error: { message: expect.stringContaining('has no events, because its log is in a cluster') },
     });
     expect(await cliWith(env('restored'), 'restore', target)).toMatchObject({ code: 0 });
-    await served('restored', async (client) => {
+    await served(env('restored'), async (client) => {
       for (const session of [kept, erased])
         expect((await client.get(`/v1/sessions/${session}/events`)).status).toBe(200);
       expect((await client.send('DELETE', `/v1/sessions/${erased}`, '')).status).toBe(200);
@@ -76,6 +79,54 @@ test('with a cluster, keys and transparency log are backed up, and the command s
   } finally {
     await node.kill();
   }
+}, 120_000);
+
+test('a cluster that was backed up before the transparency log is restored only where that is declared', async () => {
+  const places = { node: join(folder, 'node'), earlier: join(folder, 'earlier') };
+  const target = join(folder, 'backup');
+  /** A run that has a leaf of the transparency log. */
+  const run = async (client: ReturnType<typeof apiClient>) => {
+    const agent = { name: 'a', instruction: 'i', model: 'offline-echo' };
+    const { agent_id } = (await client.post('/v1/agents', agent)).body.data;
+    const { body } = await client.post(`/v1/agents/${agent_id}/run`, { input: 'x' });
+    await eventually(
+      () => client.get(`/v1/sessions/${body.data.session_id}/proof`),
+      ({ status }) => status === 200,
+    );
+  };
+  const onNode = async (at: string, data: string, work: (env: Env) => Promise<unknown>) => {
+    const node = await startEventStoreDbProcess({ folder: at });
+    try {
+      await work({ DATA_DIR: join(folder, data), EVENTSTOREDB_URL: node.connectionString });
+    } finally {
+      await node.kill();
+    }
+  };
+  await onNode(places.node, 'data', (env) => served(env, run));
+  await cp(places.node, places.earlier, { recursive: true });
+  await onNode(places.node, 'data', async (env) => {
+    await served(env, run);
+    expect(await cliWith(env, 'backup', target)).toMatchObject({ code: 0 });
+  });
+  await onNode(places.earlier, 'restored', async (env) => {
+    expect(await cliWith(env, 'restore', target)).toMatchObject({
+      code: 1,
+      error: { message: expect.stringMatching(/is ahead of the log.*--accept-restored/) },
+    });
+    const declared = ['restore', target, '--accept-restored', 'a disk broke'];
+    expect(await cliWith(env, ...declared)).toMatchObject({
+      code: 0,
+      refusal: expect.stringContaining('is ahead of the log'),
+    });
+    await served(env, run);
+    expect(await cliWith(env, 'audit', 'verify', '--texts')).toMatchObject({ code: 0 });
+  });
+  await onNode(join(folder, 'empty'), 'lost', async (env) => {
+    expect(await cliWith(env, 'restore', target)).toMatchObject({
+      code: 1,
+      error: { message: expect.stringContaining('is ahead of the log') },
+    });
+  });
 }, 120_000);
 
 const distributed = (await deployments()).find(({ name }) => name.includes('PostgreSQL'));
