@@ -131,4 +131,6 @@ export interface RebuildStore extends ProjectionStore {
    * it is stopped there, and `reach` is called with its position to apply the remaining events.
    */
   publish(reach: (position: Position) => Promise<void>): Promise<void>;
+  /** Closes and deletes the generation. Absent where `apply` never throws `storage_full`. */
+  discard?(): Promise<void>;
 }

@@ -9,7 +9,7 @@ export interface Space {
 }
 
 /** A level of free space: bytes, a percentage of the size, or the smaller of both. 0 never applies. */
-interface FreeLevel {
+export interface FreeLevel {
   bytes: number;
   percent: number;
 }

@@ -25,6 +25,10 @@ export const isRowFailure = (error: unknown): boolean =>
 /** True when the file is damaged or not a database. */
 export const isDamaged = (error: unknown): boolean => DAMAGED_CODES.has(sqliteCode(error) ?? 0);
 
+/** True when the disk is full; the error may be the cause of another one. */
+export const isDiskFull = (error: unknown): boolean =>
+  [error, (error as Error).cause].some((one) => sqliteCode(one) === 13 /* FULL */);
+
 /** Safe to show to clients. */
 export function readModelsUnavailable(cause: unknown): TurnlogError {
   const reason = sqliteReason(cause);

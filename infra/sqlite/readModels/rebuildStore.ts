@@ -8,6 +8,7 @@ import {
   buildingGeneration,
   currentGeneration,
   generationFile,
+  removeDatabase,
 } from './generations.ts';
 import { projectionStoreAt } from './projectionStore.ts';
 import { VERSION } from './schema.ts';
@@ -43,6 +44,10 @@ export async function openSqliteRebuildStore({
         // Closing the last connection writes the -wal into the file, so only that file is renamed.
         await store.close();
         publishFile(folder, file);
+      },
+      async discard() {
+        await store.close();
+        removeDatabase(file);
       },
     };
   } catch (error) {

@@ -4,6 +4,7 @@ import { startTreeCheckThread } from '../../../infra/files/treeCheckThread.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
+import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import type { JudgedTime } from '../../../shared/erasure/retention/judgeClock.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
@@ -33,6 +34,7 @@ import {
   type Verification,
   type VerificationResult,
 } from '../../../shared/readModels/integrity/verifyRows.ts';
+import { parseFreeLevel } from '../../../shared/storage/diskWatch.ts';
 import { openOrCreateEventStore } from '../eventStore.ts';
 import { operatorReadModels, type OperatorReadModels } from './readModels.ts';
 import { appendWaitMs, locateStorage, type StorageLocation } from '../logLocation.ts';
@@ -83,7 +85,10 @@ export interface Operator
   ) => Promise<Comparison>;
   /** Compares the log with the tree of an origin, or else with the one that was opened last. */
   compareTree: (part: ComparedPart, origin: string | undefined) => Promise<TreeChecker>;
-  /** Resolves with false if the signal aborts first; the next call continues from there. */
+  /**
+   * Resolves with false if the signal aborts first; the next call continues from there. Throws
+   * `storage_full`, after which the next call begins anew.
+   */
   rebuild: (
     signal: AbortSignal,
     onProgress: (progress: RebuildProgress) => void,
@@ -206,7 +211,7 @@ export async function openOperator(
   const log = withTextsForRows(events, keys);
   const stored = operatorReadModels(
     place,
-    { store: log, logger, signal: interrupted },
+    { store: log, logger, signal: interrupted, stopFree: parseFreeLevel(config.DISK_STOP_FREE) },
     resolve(config.DATA_DIR),
   );
   // A projection would retry for as long as the keys are missing.
@@ -255,7 +260,11 @@ export async function openOperator(
       const copy = resources.adopt(await storage.openRowCopy(), (rows) => rows.close());
       if (anew) await copy.startOver();
       const openTexts = textsForRows(events, keys);
-      const result = await verifyRows({ ...options, log, openTexts, live, copy, keys });
+      const verification = { ...options, log, openTexts, live, copy, keys };
+      const result = await verifyRows(verification).catch(async (error: unknown) => {
+        if (isTurnlogError(error, 'storage_full')) await copy.discard();
+        throw error;
+      });
       if (result.complete) await copy.discard();
       return result;
     },

@@ -1,6 +1,7 @@
+import { measureSpace } from '../../../infra/files/freeSpace.ts';
 import { createDataFolder } from '../../../infra/sqlite/dataFolder.ts';
 import { currentGeneration } from '../../../infra/sqlite/readModels/generations.ts';
-import { readModelsNotOpened } from '../../../infra/sqlite/readModels/failures.ts';
+import { isDiskFull, readModelsNotOpened } from '../../../infra/sqlite/readModels/failures.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../../infra/sqlite/readModels/readModels.ts';
 import {
@@ -9,14 +10,19 @@ import {
 } from '../../../infra/sqlite/readModels/verification.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { VERSION } from '../../../infra/sqlite/readModels/schema.ts';
-import { logChangedError } from '../../../shared/lib/errors/turnlogError.ts';
+import { logChangedError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Logger } from '../../../shared/lib/logger.ts';
 import { sleep } from '../../../shared/lib/time/sleep.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import type { ReadModels, RebuildStore } from '../../../shared/ports/readModels.ts';
+import type {
+  ProjectionStore,
+  ReadModels,
+  RebuildStore,
+} from '../../../shared/ports/readModels.ts';
 import { createProgressChannel } from '../../../shared/projections/progress.ts';
 import type { LiveRows } from '../../../shared/readModels/integrity/rowReader.ts';
 import type { RowCopy } from '../../../shared/readModels/integrity/verifyRows.ts';
+import { isBelow, type FreeLevel } from '../../../shared/storage/diskWatch.ts';
 import { followGenerations } from '../../followers/projector/followGenerations.ts';
 import { startProjector } from '../../followers/projector/start.ts';
 import { retryUntilStoreAvailable } from '../../process/startup/retryUntilStoreAvailable.ts';
@@ -74,6 +80,8 @@ interface ReadModelsContext {
   logger: Logger;
   /** Cancels every wait. */
   signal: AbortSignal;
+  /** DISK_STOP_FREE: a copy of the read models is not filled further. */
+  stopFree: FreeLevel;
 }
 
 const openStore: typeof openSqliteProjectionStore = (options) =>
@@ -81,9 +89,37 @@ const openStore: typeof openSqliteProjectionStore = (options) =>
     throw readModelsNotOpened(options.folder, error);
   });
 
+const diskFullError = (folder: string, cause?: unknown): TurnlogError =>
+  new TurnlogError(
+    'storage_full',
+    `Too little disk space is free in ${folder} for a copy of the read models: a command leaves to the service what DISK_STOP_FREE reserves. The unfinished copy was removed. Make room for about as much as its read-models folder has, and repeat the command.`,
+    { cause },
+  );
+
+/**
+ * A store that a command fills with a copy of the read models, beside a service that needs the space
+ * below `stopFree`: `apply` then throws `storage_full`, and also when the disk is full.
+ */
+export const withReservedSpace = <Store extends Pick<ProjectionStore, 'apply'>>(
+  store: Store,
+  folder: string,
+  stopFree: FreeLevel,
+): Store => ({
+  ...store,
+  async apply(events, reached) {
+    const space = await measureSpace(folder);
+    if (space && isBelow(stopFree, space)) throw diskFullError(folder);
+    try {
+      return await store.apply(events, reached);
+    } catch (error) {
+      throw isDiskFull(error) ? diskFullError(folder, error) : error;
+    }
+  },
+});
+
 /** Read models in the data folder. */
 function folderReadModels(
-  { store, logger, signal }: ReadModelsContext,
+  { store, logger, signal, stopFree }: ReadModelsContext,
   folder: string,
 ): OperatorReadModels {
   async function openUpToDate(): Promise<ReadModels> {
@@ -139,20 +175,22 @@ function folderReadModels(
     }
   }
 
-  const openRebuild = (): Promise<RebuildStore> => openSqliteRebuildStore({ folder });
+  const openRebuild = async (): Promise<RebuildStore> =>
+    withReservedSpace(await openSqliteRebuildStore({ folder }), folder, stopFree);
   return {
     openReadModels: openUpToDate,
     purgeErasedTurns: waitUntilForgotten,
     followedLog,
     openRebuild,
     openLiveRows: async () => openSqliteLiveRows({ folder }),
-    openRowCopy: () => openSqliteRowCopy({ folder }),
+    openRowCopy: async () =>
+      withReservedSpace(await openSqliteRowCopy({ folder }), folder, stopFree),
   };
 }
 
 /** Read models in PostgreSQL: this process competes to be the projector until they are up to date. */
 function databaseReadModels(
-  { store, logger, signal }: ReadModelsContext,
+  { store, logger, signal, stopFree }: ReadModelsContext,
   databaseUrl: string,
   copyFolder: string,
 ): OperatorReadModels {
@@ -205,7 +243,8 @@ function databaseReadModels(
     },
     async openRowCopy() {
       createDataFolder(copyFolder);
-      return openSqliteRowCopy({ folder: copyFolder });
+      const copy = await openSqliteRowCopy({ folder: copyFolder });
+      return withReservedSpace(copy, copyFolder, stopFree);
     },
   };
 }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { EventLog, Position } from '../../../shared/ports/eventStore.ts';
-import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
+import { isTurnlogError, storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { RebuildStore } from '../../../shared/ports/readModels.ts';
 import type { AppliedBatch, Projection, ProjectorLogger } from './projection.ts';
 import { runProjection } from './run.ts';
@@ -33,6 +33,22 @@ interface Rebuild {
    */
   onLogChanged?: Projection['onLogChanged'];
   logger: ProjectorLogger;
+}
+
+/** The store, and a signal that aborts with `storage_full` once the store has thrown that. */
+function watchSpace(store: RebuildStore): { store: RebuildStore; full: AbortSignal } {
+  const full = new AbortController();
+  return {
+    full: full.signal,
+    store: {
+      ...store,
+      apply: (...batch) =>
+        store.apply(...batch).catch((error: unknown) => {
+          if (isTurnlogError(error, 'storage_full')) full.abort(error);
+          throw error;
+        }),
+    },
+  };
 }
 
 /**
@@ -109,13 +125,16 @@ function endAtGoal(
 /**
  * Rebuilds the read models from the log, with or without a running server, and publishes them when
  * they have caught up. Resolves with true then, and with false when it was interrupted: the next
- * rebuild resumes there. Throws `store_unavailable` when the generation could not be published.
+ * rebuild resumes there. Throws `store_unavailable` when the generation could not be published, and
+ * `storage_full` after it was deleted for lack of space.
  */
 export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
-  const { store, signal } = rebuild;
-  const runUntil = createStepRunner(rebuild);
+  const { store, full } = watchSpace(rebuild.store);
+  const signal = AbortSignal.any([rebuild.signal, full]);
+  const runUntil = createStepRunner({ ...rebuild, store, signal });
   if (!(await runUntil(({ caughtUp }, end) => caughtUp && end()))) {
-    await store.close();
+    await (full.aborted && store.discard ? store.discard() : store.close());
+    full.throwIfAborted();
     return false;
   }
   try {
@@ -124,6 +143,7 @@ export async function rebuildReadModels(rebuild: Rebuild): Promise<boolean> {
         throw storeUnavailableError('The rebuild was interrupted.');
     });
   } catch (error) {
+    full.throwIfAborted();
     if (signal.aborted) return false;
     throw error;
   }

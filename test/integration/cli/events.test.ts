@@ -1,8 +1,13 @@
-import { rm } from 'node:fs/promises';
+import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { runCli, startCli, startCliProcess } from '../../support/processes/cliProcess.ts';
+import {
+  runCli,
+  runCliWith,
+  startCli,
+  startCliProcess,
+} from '../../support/processes/cliProcess.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
@@ -142,4 +147,17 @@ describe('projections rebuild', () => {
     expect((await service.get(`/v1/sessions/${session}`)).body).toEqual(before);
     expect((await service.get(`/v1/agents/${created}`)).status).toBe(200);
   });
+
+  test.each(['rebuild', 'verify'])(
+    'leaves to the service the disk space that is reserved for it: %s',
+    async (command) => {
+      const folder = join(service.folder, 'read-models');
+      const copies = async () => (await readdir(folder)).filter((name) => /ing\.db/.test(name));
+      const env = { DATA_DIR: service.folder, DISK_STOP_FREE: '999999999999999' };
+      const { code, out, err } = await runCliWith(env, 'projections', command);
+      expect({ code, out }).toEqual({ code: 1, out: '' });
+      expect(err).toContain('DISK_STOP_FREE');
+      expect(await copies()).toEqual([]);
+    },
+  );
 });

@@ -10,11 +10,14 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStor
 import { retireGenerationsBefore } from '../../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
+import { withReservedSpace } from '../../../services/compose/operator/readModels.ts';
 import {
   rebuildReadModels,
   type RebuildProgress,
 } from '../../../services/followers/projector/rebuild.ts';
+import { storeUnavailableError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
+import { parseFreeLevel } from '../../../shared/storage/diskWatch.ts';
 import {
   appendAgents,
   appendTo,
@@ -208,4 +211,30 @@ test('the next start takes the rebuilt generation and deletes what it replaces, 
     await projector.close();
   }
   expect(files()).toEqual([fileName(2)]);
+});
+
+test('a rebuild ends when the disk is full, and leaves no file', async () => {
+  const built = await openSqliteRebuildStore({ folder });
+  const sqliteFull = Object.assign(new Error('database or disk is full'), { errcode: 13 });
+  let batches = 0;
+  const filling = {
+    ...built,
+    apply: (...batch: Parameters<typeof built.apply>) =>
+      (batches += 1) === 2
+        ? Promise.reject(storeUnavailableError('Full.', sqliteFull))
+        : built.apply(...batch),
+  };
+  const done = rebuildReadModels({
+    log: store,
+    store: withReservedSpace(filling, folder, parseFreeLevel('0')),
+    signal: AbortSignal.timeout(20_000),
+    onProgress: () => undefined,
+    logger: recordingLogger().logger,
+  });
+  await expect(done).rejects.toMatchObject({
+    code: 'storage_full',
+    message: expect.stringContaining(folder),
+  });
+  expect(batches).toBe(2);
+  expect(files()).toEqual([]);
 });
