@@ -90,18 +90,24 @@ interface Owned {
   stream: string;
   account_id: string;
   note: string | undefined;
+  minimumIsOver?: boolean;
 }
 
 /** Erases a stream with its replays. The caller updates the read models. */
 export async function eraseOwned(
   { operator, logger }: Pick<CliContext, 'operator' | 'logger'>,
-  { stream, account_id, note }: Owned,
+  { stream, account_id, note, minimumIsOver }: Owned,
 ): Promise<ErasedStream> {
   const actor = { account_id, key_id: 'operator', request_id: 'cli' };
   await using opened = new AsyncDisposableStack();
   const upToDate = async (): Promise<ReadModels> =>
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
-  const erasing = { ...operator, dependentsAt: upToDate, logger: logger('warn') };
+  const erasing = {
+    ...operator,
+    dependentsAt: upToDate,
+    logger: logger('warn'),
+    minimumIsOver,
+  };
   return await withHoldReason({ operator }, account_id, () =>
     eraseWithReplays(erasing, stream, { reason: 'request', note }, actor),
   );
@@ -168,7 +174,11 @@ const describeRemains = ({ unrecorded, unowned }: ErasedAccount): string[] => [
 export async function eraseWholeAccount(
   context: Pick<CliContext, 'operator' | 'progress' | 'signal'>,
   account_id: string,
-  { note, damaged }: Pick<Options, 'note' | 'damaged'>,
+  {
+    note,
+    damaged,
+    minimumIsOver,
+  }: Pick<Options, 'note' | 'damaged'> & Pick<Owned, 'minimumIsOver'>,
 ): Promise<ErasedAccount> {
   const { operator, progress, signal } = context;
   await using opened = new AsyncDisposableStack();
@@ -176,7 +186,7 @@ export async function eraseWholeAccount(
     opened.adopt(await operator.openReadModels(), (queries) => queries.close());
   return await withHoldReason(context, account_id, () =>
     eraseAccount(
-      { ...operator, readModelsAt },
+      { ...operator, readModelsAt, minimumIsOver },
       { account_id, key_id: 'operator', request_id: 'cli' },
       {
         note,

@@ -125,6 +125,7 @@ async function requireNothingKept(
   if (damaged) policies.forEach(requireNoHold);
   const readModels = await context.readModelsAt(end);
   await findParkedStreams(context.store, readModels, accountId);
+  if (context.minimumIsOver) return;
   const minimums = policies.filter(({ retention }) => retention.minimum_days !== undefined);
   if (minimums.length === 0) return;
   const trusted = await trustedTime(context);

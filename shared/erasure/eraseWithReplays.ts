@@ -75,7 +75,7 @@ async function eraseReplay(
   { grounds, actor }: Pick<ErasedOrigin, 'grounds' | 'actor'>,
 ): Promise<void> {
   // The erasure has begun: it does not end for lack of memory, or with its request.
-  const replayContext = { ...context, goesAlong: true, reserveRead: undefined } as const;
+  const replayContext = { ...context, minimumIsOver: true, reserveRead: undefined } as const;
   try {
     const erased = await eraseStream(replayContext, stream, grounds, actor);
     context.onErased?.(erased);

@@ -9,6 +9,7 @@ import {
 import { parseDate, parseTime } from '../../../shared/lib/time/parseTime.ts';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { isoTime } from '../../../shared/ports/clock.ts';
+import type { Operator } from '../../compose/operator/operator.ts';
 import { requireAccount } from './limits.ts';
 import type { CliContext, WithOperator } from '../context.ts';
 import { usageError } from '../failure.ts';
@@ -19,7 +20,7 @@ const DATE_TOLERANCE_MS = 36 * 3_600_000;
 const NOON_MS = 12 * 3_600_000;
 
 /** A time, or noon of a date in UTC, in milliseconds since the epoch. */
-function parseToday(text: string): number {
+export function parseToday(text: string): number {
   const date = parseDate(text);
   const time = date === undefined ? parseTime(text) : date + NOON_MS;
   if (time === undefined)
@@ -40,13 +41,16 @@ async function showTime({ operator, output }: CliContext): Promise<void> {
   );
 }
 
-/** The operator states the date, so that no script confirms a wrong clock. */
-async function confirmClock(
-  { operator, output }: CliContext,
-  { reason, today }: { reason: string; today?: number },
-): Promise<void> {
-  if (today === undefined)
-    throw usageError('State the date of today, from another clock than this: --today <date>.');
+/**
+ * Records that an operator confirmed the time of this machine's clock, and resolves with it. The operator
+ * states the date, so that no script confirms a wrong clock. Throws `configuration_invalid` for another
+ * date than the clock's.
+ */
+export async function confirmToday(
+  operator: Operator,
+  today: number,
+  reason: string,
+): Promise<number> {
   const now = operator.clock.now();
   if (!(Math.abs(now - today) <= DATE_TOLERANCE_MS))
     throw new TurnlogError(
@@ -54,7 +58,16 @@ async function confirmClock(
       `The clock of this machine says ${isoTime(now)}. Set it right first.`,
     );
   await confirmTime(operator, now, reason);
-  const time = isoTime(now);
+  return now;
+}
+
+async function confirmClock(
+  { operator, output }: CliContext,
+  { reason, today }: { reason: string; today?: number },
+): Promise<void> {
+  if (today === undefined)
+    throw usageError('State the date of today, from another clock than this: --today <date>.');
+  const time = isoTime(await confirmToday(operator, today, reason));
   output.show({ proven_time: time, reason }, `Retention counts from ${time} on.`);
 }
 

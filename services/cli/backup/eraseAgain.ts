@@ -3,6 +3,8 @@ import { join } from 'node:path';
 import { Rejection } from '../../../shared/domain/rejection.ts';
 import { isErasure } from '../../../shared/eventlog/eventTypes.ts';
 import { streamId, streamKind } from '../../../shared/eventlog/streams.ts';
+import { CONFIRM_CLOCK } from '../../../shared/erasure/retention/judgeClock.ts';
+import { keepTime, readKeptTime } from '../../../shared/erasure/retention/retentionStreams.ts';
 import { findStreamOwner } from '../../../shared/erasure/ownedStreams.ts';
 import { isTurnlogError, TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { KeptCheckpoint } from '../../../shared/transparency/kept/compareTree.ts';
@@ -14,6 +16,7 @@ import { readTextFile } from '../textFile.ts';
 import { streamOfId } from '../audit/receipts.ts';
 import type { CliContext } from '../context.ts';
 import { eraseOwned, eraseWholeAccount, updateReadModels } from '../erase.ts';
+import { confirmToday } from '../accounts/confirmRetention.ts';
 import { requireAccount } from '../accounts/limits.ts';
 
 const NOTE = 'erased again after a restore';
@@ -22,6 +25,8 @@ const NOTE = 'erased again after a restore';
 interface KnownErasure {
   stream: string;
   source: string;
+  /** True with a receipt: the minimum retention was over when it was erased. */
+  isProven: boolean;
 }
 
 const invalidError = (message: string): TurnlogError =>
@@ -34,7 +39,7 @@ export async function readErasedIds(file: string): Promise<KnownErasure[]> {
   const lines = (await readTextFile(file)).split('\n').map((line) => line.trim());
   return lines.flatMap((id, at) => {
     if (id === '' || id.startsWith('#')) return [];
-    if (ID.test(id)) return [{ stream: streamOfId(id), source: file }];
+    if (ID.test(id)) return [{ stream: streamOfId(id), source: file, isProven: false }];
     throw invalidError(
       `${file}, line ${at + 1}: there has to be the id of a session, agent, account, replay or webhook.`,
     );
@@ -85,7 +90,7 @@ export async function openReceipts(
       }
     })[0];
     if (!subject) throw invalidError(`${file} is no receipt of this log: ${fault}`);
-    erasures.push({ stream: subject.stream, source: file });
+    erasures.push({ stream: subject.stream, source: file, isProven: true });
     const { proof } = JSON.parse(text) as { proof: string };
     checkpoints.push({ name: file, note: parseProof(proof).checkpoint });
   }
@@ -93,28 +98,31 @@ export async function openReceipts(
 }
 
 /** The outcome for one erasure. */
-export interface ErasureOutcome extends KnownErasure {
+export interface ErasureOutcome extends Pick<KnownErasure, 'stream' | 'source'> {
   id: string;
   outcome: 'erased_again' | 'erased_in_backup' | 'not_in_backup' | 'refused';
   reason?: string;
 }
 
-async function eraseStreamAgain(context: CliContext, stream: string): Promise<void> {
+async function eraseStreamAgain(
+  context: CliContext,
+  { stream, isProven: minimumIsOver }: KnownErasure,
+): Promise<void> {
   const { operator } = context;
   if (streamKind(stream) === 'account') {
     const id = streamId(stream);
     await requireAccount(await operator.readModels(), id);
-    return void (await eraseWholeAccount(context, id, { note: NOTE }));
+    return void (await eraseWholeAccount(context, id, { note: NOTE, minimumIsOver }));
   }
   const readModels = await operator.readModels();
   const account_id = await findStreamOwner({ store: operator.store, readModels }, stream);
   if (account_id === undefined) throw invalidError(`No event says whose ${stream} is.`);
-  await eraseOwned(context, { stream, account_id, note: NOTE });
+  await eraseOwned(context, { stream, account_id, note: NOTE, minimumIsOver });
 }
 
 async function outcomeOf(context: CliContext, known: KnownErasure): Promise<ErasureOutcome> {
-  const { stream } = known;
-  const outcome = { ...known, id: streamId(stream) };
+  const { stream, source } = known;
+  const outcome = { stream, source, id: streamId(stream) };
   try {
     const [last] = await context.operator.store.readStream(stream, {
       direction: 'backwards',
@@ -122,12 +130,28 @@ async function outcomeOf(context: CliContext, known: KnownErasure): Promise<Eras
     });
     if (!last) return { ...outcome, outcome: 'not_in_backup' };
     if (isErasure(last.type)) return { ...outcome, outcome: 'erased_in_backup' };
-    await eraseStreamAgain(context, stream);
+    await eraseStreamAgain(context, known);
     return { ...outcome, outcome: 'erased_again' };
   } catch (error) {
     if (!(error instanceof Rejection) && !isTurnlogError(error)) throw error;
-    return { ...outcome, outcome: 'refused', reason: error.message };
+    // No other command opens the folders before the restore is finished.
+    const reason = error.message.replace(CONFIRM_CLOCK, 'add --today <date>');
+    return { ...outcome, outcome: 'refused', reason };
   }
+}
+
+/**
+ * Records that an operator confirmed the date of today, by which minimum retention is counted from then
+ * on. The log was recorded before the backup, made at `at`, and not only before today.
+ */
+export async function confirmDate(
+  { operator }: CliContext,
+  today: number,
+  at: string,
+): Promise<void> {
+  const keptTime = await readKeptTime(operator);
+  await keepTime(operator, Date.parse(at), keptTime?.confirmations ?? 0);
+  await confirmToday(operator, today, 'confirmed for a restore');
 }
 
 /** Erases again what a restored log has unerased. Throws the reason of the signal. */

@@ -18,8 +18,10 @@ import { restoreBackup } from '../../compose/operator/backup/restoreBackup.ts';
 import { locateStorage } from '../../compose/logLocation.ts';
 import { openKeptCheckpoints, openOperator } from '../../compose/operator/operator.ts';
 import type { CliContext, TerminalContext, WithTerminal } from '../context.ts';
+import { parseToday } from '../accounts/confirmRetention.ts';
 import { parseReason } from '../reason.ts';
 import {
+  confirmDate,
   eraseAgain,
   openReceipts,
   readErasedIds,
@@ -34,6 +36,8 @@ interface RestoreOptions extends FolderOptions {
   checkpoint?: string[];
   receipts?: string[];
   erased?: string[];
+  /** Milliseconds since the epoch. */
+  today?: number;
   acceptRestored?: string;
   damaged?: true;
 }
@@ -151,7 +155,9 @@ async function bringUpToDate(
     receipts: { name: 'receipts', read: async () => checkpoints },
   };
   const compared = await compareOrDeclare(context, places, manifest, options.acceptRestored);
-  const outcomes = await eraseAgain(context, [...erasures, ...listed]);
+  if (options.today !== undefined) await confirmDate(context, options.today, manifest.at);
+  // What is named twice is proven.
+  const outcomes = await eraseAgain(context, [...listed, ...erasures]);
   const refused = outcomes.filter(({ outcome }) => outcome === 'refused');
   if (refused.length > 0)
     throw restoreError(
@@ -284,6 +290,11 @@ export function addRestoreCommand(program: Command, alone: WithTerminal): void {
       '--erased <file>',
       'a file with the ids of what was erased, one a line; may be repeated',
       collect,
+    )
+    .option(
+      '--today <date>',
+      'the date of today, as 2026-11-25, by which minimum retention is counted for --erased: recorded as by retention confirm clock',
+      parseToday,
     )
     .option(
       '--accept-restored <reason>',

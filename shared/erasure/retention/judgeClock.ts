@@ -61,8 +61,12 @@ const days = (ms: number): string => {
   return count === 1 ? '1 day' : `${count} days`;
 };
 
+/** The command by which an operator confirms the clock of a service. */
+export const CONFIRM_CLOCK =
+  'npm run cli -- retention confirm clock --today <date> --reason <text>';
+
 const confirmAdvice = (now: number): string =>
-  `If ${isoTime(now)} is right, confirm it: npm run cli -- retention confirm clock --today <date> --reason <text>.`;
+  `If ${isoTime(now)} is right, confirm it: ${CONFIRM_CLOCK}.`;
 
 /**
  * Creates the judge of a process. The first call should come before the process records events: a

@@ -34,8 +34,11 @@ export type ErasureContext = HandleContext & {
   dependentsAt?: (position: Position) => Promise<DependentQueries>;
   /** Tells which events were recorded before a time in milliseconds; by default, reads the log. */
   recordedBefore?: (time: number) => Promise<(position: Position) => boolean>;
-  /** True for a replay that is erased with its session: only a hold is checked again. */
-  goesAlong?: true;
+  /**
+   * True where the minimum retention was over before, so that only a hold is checked again: for a replay
+   * that is erased with its session, and for a proven erasure that is repeated after a restore.
+   */
+  minimumIsOver?: boolean | undefined;
 };
 
 /** A time that is not later than the true one. */
@@ -155,7 +158,7 @@ export async function requireGrounds(
     );
   const policy = await requireReadablePolicy(context, account_id);
   // A closed account was not held, so one that is both was not closed by an erasure.
-  if (policy.erased || context.goesAlong) return requireNoHold(policy);
+  if (policy.erased || context.minimumIsOver) return requireNoHold(policy);
   if (!policy.opened)
     throw erasureRefusedError(
       'There is no such account, so nothing says whether it may be erased.',

@@ -164,7 +164,7 @@ export function testEveryProtectedField(name: string, open: () => Promise<Erased
         damaged: createDamagedStreams(() => undefined),
         clock: { now: () => Date.UTC(2026, 1, 1) },
         ids: { uuid: randomUUID, typeId: (prefix: string) => prefix },
-        goesAlong: true as const,
+        minimumIsOver: true,
       };
       for (const { stream } of streams) await eraseStream(context, stream, { reason: 'request' });
       checkpoint = await follow(stores, checkpoint);

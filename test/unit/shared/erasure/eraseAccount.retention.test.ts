@@ -241,6 +241,21 @@ describe('an erasure', () => {
     expect(await begun()).toEqual([]);
   });
 
+  test('that is proven to have happened is repeated within the minimum, and not during a hold', async () => {
+    const owned = sessionRow({ updated_at: new Date(ACTIVE).toISOString() });
+    const proven = { ...accountOf(() => [owned]), minimumIsOver: true };
+    const eraseAll = () => eraseAccount(proven, actor, { signal: new AbortController().signal });
+    await setRetention(context, actor, { minimum_days: 10 });
+    await setHold(context, actor, { held: true });
+    await expect(eraseStream(proven, SESSION, { reason: 'request' })).rejects.toMatchObject(
+      refused(/legal hold/),
+    );
+    await expect(eraseAll()).rejects.toMatchObject({ code: 'account_held' });
+    await setHold(context, actor, { held: false });
+    await eraseAll();
+    expect((await typesOf('account-acct_1')).at(-1)).toBe('account.erased.v1');
+  });
+
   test('of a stream whose account is not known is refused', async () => {
     const stranger = { ...actor, account_id: 'acct_2' };
     await expect(
