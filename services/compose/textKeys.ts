@@ -24,7 +24,7 @@ import {
   type StorageLocation,
   type ReplicaLocation,
 } from './logLocation.ts';
-import { requireNoBackup } from './operator/backup/unfinishedRestore.ts';
+import { requireUsableFolder } from './operator/backup/unfinishedRestore.ts';
 
 /** The store of the text keys, and the master keys that wrap them. */
 export interface TextKeys {
@@ -276,7 +276,7 @@ interface KeyImport extends AsyncDisposable {
  * master key of either.
  */
 export async function openKeyImport(place: StorageLocation, folder: string): Promise<KeyImport> {
-  requireNoBackup(folder);
+  requireUsableFolder(folder);
   const file = keyStoreFile(folder);
   if (!existsSync(file)) throw configurationError(`There is no key store ${file}.`);
   requireTextKeys(place);
