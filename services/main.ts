@@ -5,7 +5,7 @@ import { parseConfig } from '../shared/lib/config/config.ts';
 import { createLogger } from '../shared/lib/logger.ts';
 import { collectWhenIdle } from '../shared/lib/memory/collectWhenIdle.ts';
 import { startService } from './compose/service.ts';
-import { banner } from './process/banner.ts';
+import { formatBanner } from './process/banner.ts';
 import { answerWithoutStart } from './process/help.ts';
 import { limitStop, stopOnDefect, reportFailure } from './process/processExit.ts';
 import { chooseServices } from './process/serviceNames.ts';
@@ -36,7 +36,7 @@ async function serveUntil(stop: AbortController, args: readonly string[]): Promi
   collectWhenIdle();
   const isOperatorsKey = config.BOOTSTRAP_API_KEY !== undefined;
   const isTerminal = process.stdout.isTTY;
-  process.stdout.write(banner(service, { isOperatorsKey, isTerminal, now: new Date() }));
+  process.stdout.write(formatBanner(service, { isOperatorsKey, isTerminal, now: new Date() }));
   if (!signal.aborted) await once(signal, 'abort');
   await service.stop();
 }

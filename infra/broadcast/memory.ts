@@ -1,4 +1,4 @@
-import { ALL, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
+import { ALL_MEMBERS, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
 
 /** Connects members within one process, for deployments that have only one. */
 export function createMemoryBroadcast(): { join(name: string): Broadcast } {
@@ -14,7 +14,7 @@ export function createMemoryBroadcast(): { join(name: string): Broadcast } {
           if (Buffer.byteLength(message) > MESSAGE_BYTES)
             throw new RangeError('too long a message');
           if (!isMember()) return false;
-          const listeners = to === ALL ? [...members.values()] : [members.get(to) ?? []];
+          const listeners = to === ALL_MEMBERS ? [...members.values()] : [members.get(to) ?? []];
           for (const onMessage of listeners.flatMap((memberListeners) => [...memberListeners]))
             setImmediate(() => onMessage(message));
           return true;

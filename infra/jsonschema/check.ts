@@ -4,7 +4,7 @@ import { RUN_LIMITS } from '../../shared/runs/limits.ts';
 import { uncheckableReason } from './uncheckable.ts';
 
 /** Asks whether a schema is valid or, with a text, whether the text fits the schema. */
-export interface Question {
+export interface SchemaQuestion {
   schema: string;
   text?: string;
   /** Whether they are those of a tool (checkWorker.ts). */
@@ -46,7 +46,7 @@ function validatorOf(schema: string): ValidateFunction {
 }
 
 /** The problem of the schema or of the text, as SchemaChecker reports it. */
-export function check({ schema, text }: Question): string | undefined {
+export function findSchemaProblem({ schema, text }: SchemaQuestion): string | undefined {
   let validate: ValidateFunction;
   try {
     const reason = compiled.has(schema) ? undefined : uncheckableReason(schema);

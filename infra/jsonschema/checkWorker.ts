@@ -5,7 +5,7 @@ import { LRUCache } from 'lru-cache';
 import { measureProcessorTime } from '../../shared/lib/time/processorTime.ts';
 import { problemsOf } from '../../shared/lib/validation/validation.ts';
 import { RUN_LIMITS } from '../../shared/runs/limits.ts';
-import { check, type Question } from './check.ts';
+import { findSchemaProblem, type SchemaQuestion } from './check.ts';
 import { uncheckableReason } from './uncheckable.ts';
 
 const OPTIONS: Options = {
@@ -40,7 +40,7 @@ function compile(schema: string): ValidateFunction {
 }
 
 /** The problems of the schema of a tool or of its arguments, as ToolSchemaChecker reports them. */
-function checkArguments({ schema, text }: Question): string | undefined {
+function checkArguments({ schema, text }: SchemaQuestion): string | undefined {
   let validate: ValidateFunction;
   try {
     validate = compiled.get(schema) ?? compile(schema);
@@ -62,12 +62,14 @@ function checkArguments({ schema, text }: Question): string | undefined {
 }
 
 // Compile the meta-schema now, so that it doesn't count for the first request.
-check({ schema: '{}' });
+findSchemaProblem({ schema: '{}' });
 
 /** Answers each question, in order. */
-parentPort!.on('message', (question: Question) =>
+parentPort!.on('message', (question: SchemaQuestion) =>
   parentPort!.postMessage(
-    measureProcessorTime(() => (question.isTool ? checkArguments(question) : check(question))),
+    measureProcessorTime(() =>
+      question.isTool ? checkArguments(question) : findSchemaProblem(question),
+    ),
   ),
 );
 parentPort!.postMessage('ready');

@@ -6,7 +6,7 @@ import {
   type ToolSchemaChecker,
 } from '../../shared/ports/schemaChecker.ts';
 import { createWorkerClient, WorkerTimeout } from '../../shared/lib/concurrency/workerClient.ts';
-import type { Question } from './check.ts';
+import type { SchemaQuestion } from './check.ts';
 
 const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
 
@@ -15,7 +15,7 @@ const { checkMs, waitMs, heapMb } = LIMITS.responseFormat;
  * mutual references, may never end.
  */
 export function createSchemaChecker(): SchemaChecker & ToolSchemaChecker & AsyncDisposable {
-  const threads = createWorkerClient<Question, string | undefined>({
+  const threads = createWorkerClient<SchemaQuestion, string | undefined>({
     name: 'schema_checks',
     start: () =>
       new Worker(new URL('./checkWorker.ts', import.meta.url), {
@@ -26,7 +26,7 @@ export function createSchemaChecker(): SchemaChecker & ToolSchemaChecker & Async
     withinMs: checkMs,
     waitMs,
   });
-  const ask = (question: Question, accountId: string): Promise<string | undefined> =>
+  const ask = (question: SchemaQuestion, accountId: string): Promise<string | undefined> =>
     threads.request(question, accountId).catch((error: unknown) => {
       if (error instanceof WorkerTimeout) return TOO_SLOW;
       throw error;

@@ -15,7 +15,7 @@ import type { TransactionalProducer } from './transactions.ts';
 import { scanTopics } from './scanTopics.ts';
 import { createWrittenOffsets } from './checkpoints/writtenOffsets.ts';
 import { CloudEvent, Kafka as CloudEventsKafka } from 'cloudevents';
-import { attributesOf } from '../../shared/publicEvents/cloudEvent.ts';
+import { buildAttributes } from '../../shared/publicEvents/cloudEvent.ts';
 
 /**
  * Removes headers that the binding adds: those of absent attributes, and the content type under a
@@ -41,7 +41,7 @@ const toTombstone = ({ key }: PublicEvent): TextMessage => ({ key, value: null }
  */
 export function toMessage(event: PublicEvent, source: string): TextMessage & { value: string } {
   const cloudEvent = new CloudEvent({
-    ...attributesOf(event, source),
+    ...buildAttributes(event, source),
     data: JSON.stringify(event.data),
   });
   const { headers, value } = CloudEventsKafka.binary(cloudEvent);

@@ -7,7 +7,7 @@ import {
   type CallReply,
   type DescribedTools,
   type ListSummary,
-  type Reply,
+  type ThreadReply,
   type ThreadReport,
   type ThreadRequest,
 } from './messages.ts';
@@ -54,7 +54,7 @@ export async function connectMcp(
 ): Promise<McpConnection> {
   const held = thread.connect(server, version);
   const { port } = held;
-  const pending = new Map<number, PromiseWithResolvers<Reply>>();
+  const pending = new Map<number, PromiseWithResolvers<ThreadReply>>();
   let requests = 0;
   let end: ConnectionEnd | undefined;
   let listener: ((event: 'closed' | 'changed') => void) | undefined;
@@ -81,11 +81,11 @@ export async function connectMcp(
   async function request(
     unnumbered: Unnumbered<Exclude<ThreadRequest, { op: 'cancel' }>>,
     stop: AbortSignal,
-  ): Promise<Reply> {
+  ): Promise<ThreadReply> {
     stop.throwIfAborted();
     if (end) throw new McpFailure({ ...end, quote: '' });
     const id = (requests += 1);
-    const reply = Promise.withResolvers<Reply>();
+    const reply = Promise.withResolvers<ThreadReply>();
     pending.set(id, reply);
     using _cancelling = addAbortListener(stop, () => {
       send({ op: 'cancel', id });

@@ -2,7 +2,7 @@ import { abortable } from '../../shared/lib/concurrency/abortable.ts';
 import { createFairSemaphore } from '../../shared/lib/concurrency/fairSemaphore.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { Calling, ToolGroup } from '../../shared/ports/toolGroup.ts';
+import type { ToolCaller, ToolGroup } from '../../shared/ports/toolGroup.ts';
 import type { ToolResult } from '../../shared/ports/toolbox.ts';
 import { resolvesWithin } from '../../shared/lib/time/resolvesWithin.ts';
 import { McpFailure } from './messages.ts';
@@ -55,7 +55,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
 
   async function callTool(
     { tool, args }: { tool: string; args: string },
-    { account_id, signal }: Calling,
+    { account_id, signal }: ToolCaller,
   ): Promise<ToolResult> {
     using _permit = await semaphore.acquire({ account_id }, { waitMs: callWaitMs, signal });
     const connection = supervised.connection();
@@ -69,7 +69,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
   async function problemOf(
     schema: string,
     args: string,
-    { account_id, signal }: Calling,
+    { account_id, signal }: ToolCaller,
   ): Promise<string | undefined> {
     if (!args.startsWith('{')) return 'they must be a JSON object';
     return abortable(resources.schemas.argumentsProblemOf(schema, args, account_id), signal);
@@ -78,7 +78,7 @@ export function createMcpGroup(server: McpServer, resources: McpResources): McpG
   async function call(
     { function: wanted, name: tool, schema }: ListedTool,
     args: string,
-    calling: Calling,
+    calling: ToolCaller,
   ): Promise<ToolResult> {
     const problem = await problemOf(schema, args, calling);
     if (problem !== undefined)

@@ -61,10 +61,10 @@ export interface CallReply extends ToolResult {
 }
 
 /** The replies to `list`, `endList` and `call`; `open` has undefined. */
-export type Reply = ListSummary | DescribedTools | CallReply | undefined;
+export type ThreadReply = ListSummary | DescribedTools | CallReply | undefined;
 
 export type ThreadReport =
-  | { id: number; reply: Reply }
+  | { id: number; reply: ThreadReply }
   | { id: number; failure: Failure }
   | { event: 'changed' }
   /**

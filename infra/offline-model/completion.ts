@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { createPause, SLICE_BYTES } from '../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { textOf, type CompletionRequest } from './request.ts';
-import { think, type CalledFunction, type Thought } from './thought.ts';
+import { composeOutput, type CalledFunction, type ModelOutput } from './thought.ts';
 
 export const OFFLINE_MODEL = 'offline-echo';
 
@@ -44,7 +44,7 @@ async function countPrompt({ messages }: CompletionRequest): Promise<number> {
 interface Completion {
   id: string;
   model: string;
-  thought: Thought;
+  thought: ModelOutput;
   finish_reason: 'stop' | 'tool_calls';
   usage: { prompt_tokens: number; completion_tokens: number; total_tokens: number };
 }
@@ -62,8 +62,8 @@ export const wordsWritten = ({ thought }: Completion): number =>
  * The completion of a request. Its ids reveal nothing about the texts, which may be erased. Throws
  * AnswerTooLong. The model's tokens are words.
  */
-export async function complete(request: CompletionRequest): Promise<Completion> {
-  const thought = think(request);
+export async function generateCompletion(request: CompletionRequest): Promise<Completion> {
+  const thought = composeOutput(request);
   const prompt = await countPrompt(request);
   const output =
     'calls' in thought

@@ -4,7 +4,7 @@ import { pipeline } from 'node:stream/promises';
 import { sleep } from '../../shared/lib/time/sleep.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import {
-  complete,
+  generateCompletion,
   completionBody,
   completionEvents,
   OFFLINE_MODEL,
@@ -78,7 +78,7 @@ interface Exchange {
 
 /** What is left of a request once its answer is known: a parsed body may take megabytes. */
 interface PlannedAnswer {
-  completion: Awaited<ReturnType<typeof complete>>;
+  completion: Awaited<ReturnType<typeof generateCompletion>>;
   pauseMs: number | undefined;
   streams: boolean;
   includeUsage: boolean;
@@ -107,7 +107,7 @@ async function planAnswer(body: string): Promise<PlannedAnswer | ModelError> {
     };
   try {
     return {
-      completion: await complete(request),
+      completion: await generateCompletion(request),
       pauseMs,
       streams: request.stream === true,
       includeUsage: request.stream_options?.include_usage === true,

@@ -6,7 +6,9 @@ import { parseDirectives, type Directives } from './directives.ts';
 import { jsonForSchema } from './jsonForSchema.ts';
 
 /** The output of the offline model: an answer, or function calls; with the reasoning before it. */
-export type Thought = { reasoning?: string } & ({ content: string } | { calls: CalledFunction[] });
+export type ModelOutput = { reasoning?: string } & (
+  { content: string } | { calls: CalledFunction[] }
+);
 
 /** `id` is the number of the call in the conversation, so that a replay gets the same one. */
 export interface CalledFunction {
@@ -120,7 +122,7 @@ function requestedCalls(
  * directives of the input name, or the first offered one that its words ask for, once per input. If
  * the request requires JSON, the answer is JSON.
  */
-export function think(request: CompletionRequest): Thought {
+export function composeOutput(request: CompletionRequest): ModelOutput {
   const { messages } = request;
   const lastInput = messages.findLastIndex((message) => message.role === 'user');
   const input = lastInputOf(request);

@@ -1,5 +1,10 @@
 import { LIMITS } from '../../shared/limits.ts';
-import { ALL, MEMBER, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
+import {
+  ALL_MEMBERS,
+  MEMBER_NAME,
+  MESSAGE_BYTES,
+  type Broadcast,
+} from '../../shared/ports/broadcast.ts';
 import type { PostgresConnection } from './connection.ts';
 import { listenUntilAborted } from './listener.ts';
 
@@ -21,7 +26,7 @@ interface Message {
  * server can't be reached, no message is sent or received.
  */
 export function openPostgresBroadcast(databaseUrl: string, name: string): Broadcast {
-  if (!MEMBER.test(name)) throw new RangeError(`${name} can't be the name of a member`);
+  if (!MEMBER_NAME.test(name)) throw new RangeError(`${name} can't be the name of a member`);
   const closing = new AbortController();
   const listeners = new Set<{ onMessage: (message: string) => void; onMissed?: () => void }>();
   const outbox: Message[] = [];
@@ -54,7 +59,7 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
       client.on('notification', ({ payload = '' }) =>
         listeners.forEach(({ onMessage }) => onMessage(payload)),
       );
-      await client.query(`LISTEN ${channelOf(ALL)}; LISTEN ${channelOf(name)}`);
+      await client.query(`LISTEN ${channelOf(ALL_MEMBERS)}; LISTEN ${channelOf(name)}`);
       connection = opened;
       listeners.forEach(({ onMissed }) => onMissed?.());
     },
@@ -70,7 +75,8 @@ export function openPostgresBroadcast(databaseUrl: string, name: string): Broadc
     name,
     send(to, text) {
       if (Buffer.byteLength(text) > MESSAGE_BYTES) throw new RangeError('too long a message');
-      if (!MEMBER.test(to) || !connection || outbox.length >= LIMITS.stream.messages) return false;
+      if (!MEMBER_NAME.test(to) || !connection || outbox.length >= LIMITS.stream.messages)
+        return false;
       outbox.push({ channel: channelOf(to), text });
       void flushOutbox();
       return true;

@@ -1,5 +1,5 @@
 import type { TObject, Static } from 'typebox';
-import type { Calling } from '../../shared/ports/toolGroup.ts';
+import type { ToolCaller } from '../../shared/ports/toolGroup.ts';
 
 /** A built-in tool: one function that the model may call, with arguments that fit its schema. */
 export interface Tool<Parameters extends TObject = TObject> {
@@ -10,7 +10,7 @@ export interface Tool<Parameters extends TObject = TObject> {
    * Resolves with text for the model. The model gets the message of a ToolFailure, and a generic
    * message for other errors.
    */
-  run(args: Static<Parameters>, calling: Calling): Promise<string>;
+  run(args: Static<Parameters>, calling: ToolCaller): Promise<string>;
 }
 
 /** A failed tool call. The message is a sentence for the model. */

@@ -1,7 +1,7 @@
 import type { ToolDefinition } from '../../shared/sessions/turns/chat.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { LIMITS } from '../../shared/limits.ts';
-import type { GroupTool, ToolGroup, Calling } from '../../shared/ports/toolGroup.ts';
+import type { GroupTool, ToolGroup, ToolCaller } from '../../shared/ports/toolGroup.ts';
 import type { Toolbox, ToolInfo, ToolResult } from '../../shared/ports/toolbox.ts';
 import { ToolFailure, type Tool } from './tool.ts';
 import { hasMoreValues } from '../../shared/lib/validation/jsonComplexity.ts';
@@ -27,7 +27,7 @@ export function truncate(text: string, bytes: number): string {
 interface OfferedTool {
   info: ToolInfo;
   /** Calls it with arguments as JSON text. */
-  call(args: string, calling: Calling): Promise<ToolResult>;
+  call(args: string, calling: ToolCaller): Promise<ToolResult>;
 }
 
 const {

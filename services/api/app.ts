@@ -15,7 +15,7 @@ import { cors } from './http/middleware/cors.ts';
 import { compressResponses } from './http/middleware/compressed.ts';
 import { answerErrors, createPathSuggestion } from './http/middleware/errors.ts';
 import { securityHeaders } from './http/middleware/headers.ts';
-import { answerInTurn } from './http/middleware/pacing.ts';
+import { paceResponses } from './http/middleware/pacing.ts';
 import { requestId } from './http/middleware/requestId.ts';
 import { ignoreLongAccept, requireHost } from './http/requestHeaders.ts';
 import { presentHealth } from './health/presenter.ts';
@@ -43,7 +43,7 @@ function createBaseApp(
   app.use(compressResponses(responseMemory));
   app.use(answerErrors(logger, errorPresenter, suggestPath));
   // An error is written after the wait, and `cors` answers preflight requests itself.
-  app.use(answerInTurn);
+  app.use(paceResponses);
   if (corsOrigins !== undefined) app.use(cors(corsOrigins));
   app.use(securityHeaders);
   app.use(requireHost);

@@ -24,7 +24,7 @@ function exampleRequest({ url, models }: RunningService, key: string): string {
 }
 
 /** The last text of a start, for standard output: the address, the API key, and a command to try. */
-export function banner(
+export function formatBanner(
   service: RunningService,
   { isOperatorsKey, isTerminal, now }: BannerOptions,
 ): string {

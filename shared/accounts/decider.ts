@@ -13,7 +13,7 @@ import {
   changeKey,
   endsOfRotation,
   isActiveKey,
-  keyDataOf,
+  toKeyData,
   requireIssuable,
   requireKey,
   requireNewKey,
@@ -89,7 +89,7 @@ function revokeKey(
   const key = requireKey(keys, key_id);
   if (key.revoked) return [];
   if (by) requireRevocable(keys, key, by);
-  return [{ type: 'account.key_revoked.v1', data: keyDataOf(key) }];
+  return [{ type: 'account.key_revoked.v1', data: toKeyData(key) }];
 }
 
 function rotateKey(
@@ -101,7 +101,7 @@ function rotateKey(
   requireNewKey(keys, key);
   if (!isActiveKey(old, now))
     throw new Rejection('key_inactive', 'A revoked or expired key has no successor.');
-  const before = keyDataOf(old);
+  const before = toKeyData(old);
   const ends = endsOfRotation(old, rotation);
   const replacement = { ...before, ...key, expires_at: ends.replacement };
   const isRevoked = Date.parse(ends.old) <= now;

@@ -12,7 +12,7 @@ export type AccountKey = KeyData & {
 };
 
 /** The data of a key in its events. */
-export function keyDataOf(key: AccountKey): KeyData {
+export function toKeyData(key: AccountKey): KeyData {
   const { revoked: _revoked, replaced: _replaced, ...data } = key;
   return data;
 }

@@ -1,4 +1,4 @@
-import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveFairly } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { accountStream, isIdOf } from '../eventlog/streams.ts';
 import { LIMITS } from '../limits.ts';
@@ -43,7 +43,7 @@ async function changeAccount(
   const authored = { author: authorOf(actor), command };
   const { account_id } = actor;
   const lock = { owner: context.store, key: accountStream(account_id), account_id };
-  const { loaded, appended } = await runExclusiveInTurn(lock, () =>
+  const { loaded, appended } = await runExclusiveFairly(lock, () =>
     handleLoaded({ ...context, reserveRead: undefined }, accountTarget(actor), () => authored),
   );
   if (appended) await waitUntilVisible(context, appended.position);

@@ -5,7 +5,7 @@ import { agentStream } from '../eventlog/streams.ts';
 import { mergePatch } from '../domain/mergePatch.ts';
 import type { ChatResponseFormat } from '../sessions/turns/chat.ts';
 import { parseFormat } from '../sessions/turns/requestBody.ts';
-import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveFairly } from '../lib/concurrency/keyedMutex.ts';
 import { configurationColumns } from './projection.ts';
 import { findOwnAgent } from './queries.ts';
 import type { AgentRow } from '../readModels/tables.ts';
@@ -73,7 +73,7 @@ async function applyChange(
   try {
     // One after the other, because concurrent changes would only conflict and be decided again.
     const lock = { owner: context.store, key: stream.stream, account_id: actor.account_id };
-    const handled = await runExclusiveInTurn(lock, () =>
+    const handled = await runExclusiveFairly(lock, () =>
       handleLoaded(context, stream, async (loaded) => {
         requireRevision(target.expected, loaded.head, 'agent');
         return { author: authorOf(actor), command: await change(configurationIn(loaded)) };

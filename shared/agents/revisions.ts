@@ -4,7 +4,7 @@ import { agentErasedError } from '../erasure/errors.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { agentStream, isIdOf } from '../eventlog/streams.ts';
-import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../eventlog/reading/readUntilComplete.ts';
 import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../limits.ts';
 import type { Bounds, PageOf, ReadModels } from '../ports/readModels.ts';

@@ -1,5 +1,5 @@
 import { audit } from './decider.ts';
-import type { Audited } from './events.ts';
+import type { AuditData } from './events.ts';
 import {
   isLogUnavailable,
   isTurnlogError,
@@ -39,7 +39,7 @@ function notRecorded(error: unknown): TurnlogError {
 export async function recordAudit(
   context: HandleContext,
   actor: Actor,
-  audited: Audited,
+  audited: AuditData,
 ): Promise<void> {
   const target = lastEventTarget(auditStream(actor.account_id), audit);
   async function note(): Promise<void> {

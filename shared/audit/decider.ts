@@ -1,9 +1,9 @@
 import type { Decider } from '../domain/decider.ts';
-import type { Audited, AuditEvent } from './events.ts';
+import type { AuditData, AuditEvent } from './events.ts';
 
 interface AuditCommand {
   type: 'note';
-  audited: Audited;
+  audited: AuditData;
 }
 
 /**

@@ -20,4 +20,4 @@ export const auditEventSchemas = [AccountAudited] as const;
 export const isAudit = ({ type }: { type: string }): boolean => type === 'account.audited.v1';
 
 export type AuditEvent = EventOf<(typeof auditEventSchemas)[number]>;
-export type Audited = AuditEvent['data'];
+export type AuditData = AuditEvent['data'];

@@ -1,7 +1,7 @@
 import { requireScope, unauthorizedError } from '../accounts/authenticate.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import type { Actor } from '../commandHandling/context.ts';
-import { accountIn } from '../eventlog/reading/streamOwner.ts';
+import { parseAccountId } from '../eventlog/reading/streamOwner.ts';
 import { isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
@@ -47,7 +47,8 @@ async function readSessionStart(
       if (isTurnlogError(error, 'stream_damaged')) return [];
       throw error;
     });
-  if (first?.type !== 'session.started.v1' || accountIn(first) !== account_id) return undefined;
+  if (first?.type !== 'session.started.v1' || parseAccountId(first) !== account_id)
+    return undefined;
   return JSON.parse(first.data) as SessionStart;
 }
 

@@ -51,7 +51,7 @@ export type VisibilityContext = Pick<
 >;
 
 /** Waits for the account's turn: requests that waited for the same would continue all at once. */
-export async function resumeInTurn({
+export async function resumeFairly({
   waitToResume,
 }: Pick<CommandContext, 'waitToResume'>): Promise<void> {
   const turn = waitToResume?.();
@@ -83,7 +83,7 @@ export async function waitUntilVisible(
     );
   }
   if (!isVisible) onVisibilityTimeout?.();
-  await resumeInTurn(context);
+  await resumeFairly(context);
 }
 
 /**

@@ -5,7 +5,7 @@ import { accountStream } from '../eventlog/streams.ts';
 import type { Keyring } from '../eventlog/encryption/keyring.ts';
 import type { TextKey } from '../eventlog/encryption/protectedText.ts';
 import { unauthorizedError } from '../accounts/authenticate.ts';
-import { sealEvents, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
+import { commitEventTexts, type SealedEvents } from '../eventlog/encryption/sealTexts.ts';
 import { yieldForText } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isoTime, recordingTime } from '../ports/clock.ts';
 import type { Actor, CommandContext } from './context.ts';
@@ -45,7 +45,7 @@ async function issueKeyTo(
 /**
  * Adds ids, time and author to decided events, and seals their texts with the key of their stream,
  * if it is known. Throws `quota_exceeded`, `storage_full`, `unauthorized` for a new stream of an erased
- * account, and the errors of sealEvents.
+ * account, and the errors of commitEventTexts.
  */
 export async function prepareEvents(
   { ids, clock, store }: Pick<CommandContext, 'ids' | 'clock' | 'store'>,
@@ -61,7 +61,11 @@ export async function prepareEvents(
   const recorded_at = isoTime(recordingTime(clock));
   const decided = events.map((event) => ({ id: ids.uuid(), ...event }));
   return {
-    ...(await sealEvents({ issueKey: () => issueKeyTo(account_id, store.keys) }, key, decided)),
+    ...(await commitEventTexts(
+      { issueKey: () => issueKeyTo(account_id, store.keys) },
+      key,
+      decided,
+    )),
     authorship: { account_id, key_id, request_id, causation_id, recorded_at },
   };
 }

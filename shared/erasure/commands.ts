@@ -3,7 +3,7 @@ import { sessionNotFoundError } from '../sessions/queries.ts';
 import { agentStream, isIdOf, sessionStream } from '../eventlog/streams.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import type { RunContext } from '../runs/context.ts';
-import type { ErasedStream, Grounds } from './eraseStream.ts';
+import type { ErasedStream, ErasureGrounds } from './eraseStream.ts';
 import { eraseWithReplays, createUpToDateReader } from './eraseWithReplays.ts';
 import { evictErased } from './evictErased.ts';
 import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
@@ -50,7 +50,7 @@ async function eraseOwn(
   kind: keyof typeof KINDS,
   context: EraseContext,
   actor: Actor,
-  { id, ...grounds }: Grounds & { id: string },
+  { id, ...grounds }: ErasureGrounds & { id: string },
 ): Promise<ErasedStream> {
   const stream = await requireOwnStream(kind, context, actor, id);
   const { readModels, visibilityWaitMs } = context;
@@ -75,7 +75,7 @@ export const eraseSession = (
   context: EraseContext,
   actor: Actor,
   sessionId: string,
-  grounds: Grounds,
+  grounds: ErasureGrounds,
 ): Promise<ErasedStream> => eraseOwn('session', context, actor, { ...grounds, id: sessionId });
 
 /**
@@ -86,5 +86,5 @@ export const eraseAgent = (
   context: EraseContext,
   actor: Actor,
   agentId: string,
-  grounds: Grounds,
+  grounds: ErasureGrounds,
 ): Promise<ErasedStream> => eraseOwn('agent', context, actor, { ...grounds, id: agentId });

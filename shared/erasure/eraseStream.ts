@@ -5,7 +5,7 @@ import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { withReadMemory } from '../eventlog/reading/readMemory.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { Rejection } from '../domain/rejection.ts';
-import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
+import { NO_ACCOUNT, yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { recordAudit } from '../audit/commands.ts';
@@ -24,23 +24,23 @@ import {
 } from './readForErasure.ts';
 
 /** Why a stream is erased. */
-export type Grounds = Pick<Erasure, 'reason'> & { note?: string | undefined };
+export type ErasureGrounds = Pick<Erasure, 'reason'> & { note?: string | undefined };
 
 /** Why an erasure was started, for the process that finishes it. */
 interface ErasureReason {
-  grounds: Grounds;
+  grounds: ErasureGrounds;
   /** The actor that started the erasure; undefined for the system. */
   actor: Actor | undefined;
 }
 
 /** Serializes the reason for the key store, which keeps it until the erasure is complete. */
 export const serializeErasureReason = (
-  { reason, note }: Grounds,
+  { reason, note }: ErasureGrounds,
   { account_id, key_id, request_id }: Partial<Actor> = {},
 ): string => JSON.stringify({ reason, note, account_id, key_id, request_id });
 
 export function parseErasureReason(text: string): ErasureReason {
-  const { reason, note, ...actor } = JSON.parse(text) as Grounds & Partial<Actor>;
+  const { reason, note, ...actor } = JSON.parse(text) as ErasureGrounds & Partial<Actor>;
   return {
     grounds: { reason, note },
     actor: actor.account_id === undefined ? undefined : (actor as Actor),
@@ -68,7 +68,10 @@ export interface ErasedStream {
 /** The author of erasures that another process finishes. */
 const SYSTEM = { key_id: 'system', request_id: 'recovery' };
 
-const commandOf = ({ reason, note }: Grounds, { keys }: LoadedForErasure['state']): Erasure => ({
+const commandOf = (
+  { reason, note }: ErasureGrounds,
+  { keys }: LoadedForErasure['state'],
+): Erasure => ({
   reason,
   ...(note !== undefined && { note }),
   key_ids: [...keys.own],
@@ -137,8 +140,8 @@ const isComplete = ({ last, keys }: ErasureFindings): boolean =>
  * Waits for the account's turn: the embedded key store waits for the disk on this thread, so many
  * erasures would otherwise keep the event loop busy.
  */
-const waitForTurn = (actor: Actor | undefined): Promise<void> =>
-  yieldToEventLoop(actor?.account_id ?? '');
+const yieldFairly = (actor: Actor | undefined): Promise<void> =>
+  yieldToEventLoop(actor?.account_id ?? NO_ACCOUNT);
 
 /**
  * Records the erasure of a stream's texts once; `endErasure` then destroys the keys. Without an
@@ -149,7 +152,7 @@ const waitForTurn = (actor: Actor | undefined): Promise<void> =>
 export const recordErasure = (
   context: ErasureContext,
   stream: string,
-  grounds: Grounds,
+  grounds: ErasureGrounds,
   actor?: Actor,
 ): Promise<ErasedStream> =>
   // An erasure that has begun is finished, also without its request.
@@ -158,14 +161,14 @@ export const recordErasure = (
 async function beginAndRecord(
   context: ErasureContext,
   stream: string,
-  grounds: Grounds,
+  grounds: ErasureGrounds,
   actor?: Actor,
 ): Promise<ErasedStream> {
   const { keys } = context.store;
   let isNoted = false;
   async function note(): Promise<void> {
     if (isNoted) return;
-    await waitForTurn(actor);
+    await yieldFairly(actor);
     await keys.beginErasure(stream, serializeErasureReason(grounds, actor));
     isNoted = true;
   }
@@ -212,7 +215,7 @@ export async function endErasure(
   { stream, account_id, key_ids }: ErasedStream,
   actor?: Actor,
 ): Promise<void> {
-  await waitForTurn(actor);
+  await yieldFairly(actor);
   await context.store.keys.endErasure(stream, key_ids);
   // The keys are destroyed: the record of that does not wait for memory.
   await recordAudit(
@@ -232,7 +235,7 @@ export async function endErasure(
 export async function eraseStream(
   context: ErasureContext,
   stream: string,
-  grounds: Grounds,
+  grounds: ErasureGrounds,
   actor?: Actor,
 ): Promise<ErasedStream> {
   const erasure = await recordErasure(context, stream, grounds, actor);

@@ -13,7 +13,7 @@ import {
   eraseStream,
   recordErasure,
   type ErasedStream,
-  type Grounds,
+  type ErasureGrounds,
 } from './eraseStream.ts';
 import type { ErasureContext } from './retention/requireErasable.ts';
 import type { DependentQueries } from './retention/requireNotNeeded.ts';
@@ -40,7 +40,7 @@ export const createUpToDateReader =
 interface ErasedOrigin {
   session_id: string;
   account_id: string;
-  grounds: Grounds;
+  grounds: ErasureGrounds;
   actor: Actor | undefined;
 }
 
@@ -119,7 +119,7 @@ async function eraseReplays(
 export async function eraseWithReplays(
   context: ReplaysContext,
   stream: string,
-  grounds: Grounds,
+  grounds: ErasureGrounds,
   actor?: Actor,
 ): Promise<ErasedStream> {
   const erasure = await recordErasure(context, stream, grounds, actor);

@@ -1,5 +1,5 @@
 import type { Keyring, KeyState } from '../eventlog/encryption/keyring.ts';
-import { forEachBox } from '../eventlog/encryption/protectedJson.ts';
+import { forEachCiphertext } from '../eventlog/encryption/protectedJson.ts';
 import { InvalidCiphertext, keyIdOf, openText } from '../eventlog/encryption/protectedText.ts';
 import { streamId, streamKind } from '../eventlog/streams.ts';
 import { wordsKeyId } from '../search/wordTokens.ts';
@@ -83,12 +83,12 @@ export function createOwnKeys(keys: Pick<Keyring, 'examine'>, stream: string): O
     examine,
     async add(events) {
       const ids = new Set(unnamed);
-      for (const { data } of events) forEachBox(data, (box) => void ids.add(keyIdOf(box)));
+      for (const { data } of events) forEachCiphertext(data, (box) => void ids.add(keyIdOf(box)));
       await examine([...ids]);
       // Their ids are derived from the stream's name.
       for (const id of unnamed) if (typeof states.get(id) === 'object') addOwn(id);
       unnamed = [];
-      for (const { data } of events) forEachBox(data, tryToOpen);
+      for (const { data } of events) forEachCiphertext(data, tryToOpen);
     },
   };
 }

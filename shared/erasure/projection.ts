@@ -4,7 +4,7 @@ import type { RowsOf } from '../readModels/table.ts';
 import type { ERASURE_TABLES } from './tables.ts';
 
 /** Notifies processes of an erasure, so that they evict the stream from their caches. */
-export const noteErasure = (
+export const projectErasure = (
   { stream, revision, position, metadata: { account_id } }: RecordedEvent,
   { key_ids }: { key_ids: string[] },
 ): RowChange<RowsOf<typeof ERASURE_TABLES>> => ({

@@ -1,12 +1,12 @@
+import { recordedHash } from '../eventlog/hashChain.ts';
 import { LRUCache } from 'lru-cache';
 import { belongsIn, isErasure, type DomainEvent } from '../eventlog/eventTypes.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
 import { headOf, NO_STREAM } from '../eventlog/append.ts';
-import { accountIn } from '../eventlog/reading/streamOwner.ts';
+import { parseAccountId } from '../eventlog/reading/streamOwner.ts';
 import { createPause, type Pause } from '../lib/concurrency/yieldToEventLoop.ts';
 import { entriesUpTo } from '../lib/memory/entriesUpTo.ts';
-import { recordedHash } from '../transparency/proof/nameChange.ts';
 import { decodeEvent } from '../eventlog/codec.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
@@ -178,7 +178,7 @@ async function read(store: Read, loaded: LoadedForErasure): Promise<void> {
   const { state } = loaded;
   const [end] = await pageBack(store, state.stream, { limit: 1 });
   if (end && (await recallErasure(loaded, end))) return;
-  const pause = createPause(() => (end && accountIn(end)) ?? state.stream);
+  const pause = createPause(() => (end && parseAccountId(end)) ?? state.stream);
   try {
     await readOn(store, loaded, pause);
   } catch (error) {

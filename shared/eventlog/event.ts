@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { Type } from '../domain/jsonSchema.ts';
 import type { Position } from '../ports/eventStore.ts';
 import { Instant } from '../domain/schema.ts';
-import type { TextsToClose } from './encryption/protectedText.ts';
+import type { TextsToEncrypt } from './encryption/protectedText.ts';
 
 /** The metadata of every event. */
 export const EventMetadata = Type.Object(
@@ -35,7 +35,7 @@ export interface NewEvent {
   type: string;
   data: object;
   /** Texts that the data replaces by commitments. */
-  toClose?: TextsToClose;
+  toClose?: TextsToEncrypt;
 }
 
 /** A decoded event of the log. */

@@ -32,7 +32,8 @@ const OPENINGS: ReadonlyMap<string, string> = new Map(
 );
 
 /** The type that only a stream's first event has; undefined when any type may be first. */
-export const openingOf = (stream: string): string | undefined => OPENINGS.get(streamKind(stream));
+export const findOpeningType = (stream: string): string | undefined =>
+  OPENINGS.get(streamKind(stream));
 
 /** The prefix of event types by stream kind; the longest matching prefix applies. */
 const TYPE_PREFIXES = FEATURE_STREAMS.map((stream) => ({

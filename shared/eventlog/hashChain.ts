@@ -1,7 +1,7 @@
 import { createHash, hash as digest } from 'node:crypto';
 import type { StoredEvent } from '../ports/eventStore.ts';
 import { canonicalJson, writeCanonicalJson } from './canonicalJson.ts';
-import type { RecordedEvent } from './event.ts';
+import type { EventMetadata, RecordedEvent } from './event.ts';
 import { coveredJson, isUnescaped } from './plainJson.ts';
 import { toCommitments } from './encryption/protectedText.ts';
 
@@ -176,7 +176,10 @@ function canonicalStrings(metadata: Readonly<Record<string, unknown>>): string {
  * undefined when it does. The store may format its JSON differently. Protected texts may be stored,
  * committed to or disclosed; disclosed texts are checked too.
  */
-export function chainFault(event: RecordedEvent, previous: Link | undefined): string | undefined {
+export function findChainFault(
+  event: RecordedEvent,
+  previous: Link | undefined,
+): string | undefined {
   const revision = (previous?.revision ?? -1) + 1;
   if (event.revision !== revision)
     return previous
@@ -191,4 +194,17 @@ export function chainFault(event: RecordedEvent, previous: Link | undefined): st
   return eventHash(prev_hash, { ...event, data, metadata }) === hash
     ? undefined
     : 'its hash does not match its content';
+}
+
+/** The hash recorded in an event; empty when it has none or cannot be decoded. */
+export function recordedHash({ metadata }: Pick<StoredEvent, 'metadata'>): string {
+  // Turnlog writes it at the end, where it is found without parsing the metadata.
+  const claimed = claimedHashes({ metadata })?.hash;
+  if (claimed !== undefined) return claimed;
+  try {
+    const { hash } = JSON.parse(metadata) as Partial<EventMetadata>;
+    return typeof hash === 'string' ? hash : '';
+  } catch {
+    return '';
+  }
 }

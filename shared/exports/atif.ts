@@ -98,7 +98,7 @@ const compactionStep = ({ recorded_at, data }: ExportedCompaction): object => ({
  * Writes a session as a trajectory in Harbor's format (ATIF-v1.7), in one line. A session without
  * an ended turn gives no line, because a trajectory needs a step.
  */
-export function atif(session: ExportedSession): SessionWriter {
+export function createAtifWriter(session: ExportedSession): SessionWriter {
   const tools = collectTools();
   const totals = { prompt: 0, completion: 0 };
   let last: { turn: ExportedTurn; agent: ExportedAgent | undefined } | undefined;

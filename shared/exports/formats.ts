@@ -1,7 +1,7 @@
-import { atif } from './atif.ts';
-import { inspect } from './inspect.ts';
-import { openaiChat } from './openaiChat.ts';
-import { otel } from './otel.ts';
+import { createAtifWriter } from './atif.ts';
+import { createInspectWriter } from './inspect.ts';
+import { createOpenaiChatWriter } from './openaiChat.ts';
+import { createOtelWriter } from './otel.ts';
 import type { ExportedSession, SessionWriter } from './record.ts';
 
 /** The export formats of sessions. `events` exports the events as recorded. */
@@ -13,8 +13,8 @@ export type MakeWriter = (session: ExportedSession) => SessionWriter;
 
 /** The writers by format. */
 export const SESSION_WRITERS: Readonly<Record<Exclude<ExportFormat, 'events'>, MakeWriter>> = {
-  'openai-chat': openaiChat,
-  otel,
-  inspect,
-  atif,
+  'openai-chat': createOpenaiChatWriter,
+  otel: createOtelWriter,
+  inspect: createInspectWriter,
+  atif: createAtifWriter,
 };

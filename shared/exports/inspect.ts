@@ -127,7 +127,7 @@ function* headOf(session: ExportedSession, first: ExportedTurn): Generator<strin
  * Writes a session as an EvalLog of Inspect AI with one sample, in one line. A session without an
  * ended turn gives no line.
  */
-export function inspect(session: ExportedSession): SessionWriter {
+export function createInspectWriter(session: ExportedSession): SessionWriter {
   /** A map, because providers choose the names of models: `__proto__` would be no member. */
   const usageByModel = new Map<string, Usage>();
   let ends: { first: ExportedTurn; last: ExportedTurn } | undefined;

@@ -14,7 +14,7 @@ const correctedMessage = (message: ChatMessage): object =>
  * Writes a session as a line of a fine-tuning file for OpenAI's API: the messages of the answered
  * turns as the models saw them, and all offered tools. A session without answers gives no line.
  */
-export function openaiChat(): SessionWriter {
+export function createOpenaiChatWriter(): SessionWriter {
   const tools = collectTools();
   let system: string | undefined;
   let isBegun = false;

@@ -158,7 +158,7 @@ function compactionText(
  * Writes a session as traces in OTLP/JSON with the semantic conventions for GenAI: one line and one
  * trace for each ended turn and for each summary of older turns.
  */
-export const otel = (session: ExportedSession): SessionWriter => ({
+export const createOtelWriter = (session: ExportedSession): SessionWriter => ({
   *add(record: ExportedRecord, agent) {
     yield HEAD;
     if (record.kind === 'turn') yield* turnText(session, record, agent);

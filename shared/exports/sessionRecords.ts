@@ -6,7 +6,7 @@ import { reportDamage, type StreamSource } from '../eventlog/reading/reportDamag
 import { readFirstEvent, readPage } from '../eventlog/reading/readWhole.ts';
 import { endsWithErasure } from '../eventlog/reading/erasureLookup.ts';
 import { agentStream, sessionStream } from '../eventlog/streams.ts';
-import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../eventlog/reading/readUntilComplete.ts';
 import type { DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import {
   recordCollector,

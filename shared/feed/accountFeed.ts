@@ -2,7 +2,7 @@ import type { ProtectedStore } from '../eventlog/encryption/protectedStore.ts';
 import { LIMITS } from '../limits.ts';
 import { sleepUntilAborted } from '../lib/time/sleep.ts';
 import type { EventLog } from '../ports/eventStore.ts';
-import { endOfFeed, openCursor } from './cursor.ts';
+import { readEndOfFeed, openCursor } from './cursor.ts';
 import { createLiveFeed } from './liveFeed.ts';
 import { createLoggedEvents, type LoggedEvent, type LoggedEvents } from './loggedEvents.ts';
 import { positionAfter, type FeedPosition, firstPage, type FeedSlice } from './feedPosition.ts';
@@ -144,7 +144,7 @@ const BEGINNING: FeedPosition = { resumesAfter: undefined, cursor: undefined, sc
 async function startPosition(log: EventLog, from: FeedStart): Promise<FeedPosition> {
   if (from === 'start') return BEGINNING;
   if (from === 'now') {
-    const { start, cursor } = await endOfFeed(log);
+    const { start, cursor } = await readEndOfFeed(log);
     return {
       resumesAfter: start,
       cursor,

@@ -34,7 +34,7 @@ const cursorAt = (position: Position, identity: LogIdentity): string =>
  * The public form of a checkpoint. The event it identifies may belong to another account, so the
  * cursor reveals nothing about that event.
  */
-export const cursorOf = ({ position, log_id, event_id, event_hash }: Checkpoint): string =>
+export const formatCursor = ({ position, log_id, event_id, event_hash }: Checkpoint): string =>
   written(position, log_id, [event_id, event_hash]);
 
 /** True for a string in the format of a cursor. */
@@ -71,14 +71,14 @@ export async function openCursor(log: IdentifiableLog, cursor: string): Promise<
   const position = cursor.slice(0, -25).replace('_', '/') as Position;
   const event = await log.eventAt(position);
   const checkpoint = event && createCheckpoint(identity, event);
-  if (checkpoint && cursorOf(checkpoint) === cursor) return checkpoint;
+  if (checkpoint && formatCursor(checkpoint) === cursor) return checkpoint;
   const isWithin = position <= ((await log.head()) ?? '');
   if (isWithin && cursorAt(position, identity) === cursor) return position;
   throw misfit(cursor, identity);
 }
 
 /** The end of the log and its cursor; both are undefined while the log is empty. */
-export async function endOfFeed(
+export async function readEndOfFeed(
   log: IdentifiableLog,
 ): Promise<{ start: LogStart | undefined; cursor: string | undefined }> {
   const position = await log.head();
@@ -87,5 +87,5 @@ export async function endOfFeed(
   const event = await log.eventAt(position);
   if (!event) return { start: position, cursor: cursorAt(position, identity) };
   const checkpoint = createCheckpoint(identity, event);
-  return { start: checkpoint, cursor: cursorOf(checkpoint) };
+  return { start: checkpoint, cursor: formatCursor(checkpoint) };
 }

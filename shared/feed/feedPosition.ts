@@ -1,5 +1,5 @@
 import type { Checkpoint } from '../ports/eventStore.ts';
-import { cursorOf, type LogStart } from './cursor.ts';
+import { formatCursor, type LogStart } from './cursor.ts';
 import type { LoggedEvent } from './loggedEvents.ts';
 import { LIMITS } from '../limits.ts';
 
@@ -30,7 +30,7 @@ export const positionAfter = (
   passed: string = checkpoint.position,
 ): FeedPosition => ({
   resumesAfter: checkpoint,
-  cursor: cursorOf(checkpoint),
+  cursor: formatCursor(checkpoint),
   scannedTo: passed,
 });
 

@@ -1,11 +1,11 @@
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
-import { openTexts, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
+import { decryptTextsInData, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { yieldToEventLoop } from '../lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../limits.ts';
 import type { PublicEvent } from '../publicEvents/publicEvent.ts';
 import { toPublicEvents } from '../publicEvents/toPublicEvents.ts';
-import { cursorOf } from './cursor.ts';
+import { formatCursor } from './cursor.ts';
 import type { LoggedEvent } from './loggedEvents.ts';
 
 /** An event of an account as consumers see it. */
@@ -47,7 +47,7 @@ async function opened(
   { accountId, types }: { accountId: string; types: ReadonlySet<string> | undefined },
 ): Promise<Opened> {
   const stored = events.map((event) => event.stored);
-  const readable = await openTexts(keys, stored, { accountId });
+  const readable = await decryptTextsInData(keys, stored, { accountId });
   const items: FeedItem[] = [];
   for (const [index, event] of readable.entries()) {
     try {
@@ -55,7 +55,7 @@ async function opened(
         if (!types || types.has(shown.type))
           items.push({
             event: shown,
-            cursor: cursorOf(events[index]!.checkpoint),
+            cursor: formatCursor(events[index]!.checkpoint),
             ...(event.key && { textStream: event.stream }),
           });
     } catch (error) {
@@ -79,7 +79,7 @@ export async function* publicItems(
     const batch = events.slice(from, from + LIMITS.feed.openedEvents);
     await yieldToEventLoop(accountId);
     const { items, failure } = await opened(keys, batch, { accountId, types });
-    const last = failure ? items.at(-1)?.cursor : cursorOf(batch.at(-1)!.checkpoint);
+    const last = failure ? items.at(-1)?.cursor : formatCursor(batch.at(-1)!.checkpoint);
     if (last !== undefined) yield { items, cursor: last };
     if (failure) throw failure;
   }

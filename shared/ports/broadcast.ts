@@ -5,10 +5,10 @@
  */
 
 /** The format of member names. */
-export const MEMBER = /^[0-9a-z-]{1,40}$/;
+export const MEMBER_NAME = /^[0-9a-z-]{1,40}$/;
 
 /** Addresses all members, including the sender. */
-export const ALL = 'all';
+export const ALL_MEMBERS = 'all';
 
 /** The most UTF-8 bytes of one message. */
 export const MESSAGE_BYTES = 7_900;

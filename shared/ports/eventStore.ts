@@ -2,7 +2,7 @@
  * The event store port: streams of immutable events with optimistic concurrency. Every adapter
  * passes test/contracts/eventStore.ts. Events cross this port encoded (shared/eventlog/codec.ts).
  */
-import type { TextsToClose } from '../eventlog/encryption/protectedText.ts';
+import type { TextsToEncrypt } from '../eventlog/encryption/protectedText.ts';
 
 /**
  * An event's position in the whole log. Opaque, but positions of one store compare as text: `a < b`
@@ -25,7 +25,7 @@ export interface EncodedEvent {
   /** JSON text. */
   metadata: string;
   /** Texts to encrypt into the data before it is stored (`withCiphertexts`). */
-  toClose?: TextsToClose;
+  toClose?: TextsToEncrypt;
 }
 
 export interface StoredEvent extends Omit<EncodedEvent, 'toClose'> {

@@ -43,7 +43,7 @@ export interface ReadModels extends ReadModelQueries {
 }
 
 /** The progress of a projection after a batch; a batch with a position has this shape. */
-export interface Reached {
+export interface AppliedUpTo {
   /** Everything up to here is visible. */
   position: Position;
   /** Where to resume; undefined before the first event. */
@@ -64,7 +64,7 @@ export interface ProjectionStore extends TurnIndex {
    * parts were applied; the batch may be retried), `position_invalid` when `reached` is not a valid
    * position (nothing changed).
    */
-  apply(events: readonly ReadableEvent[], reached: Reached): Promise<ParkedStream[]>;
+  apply(events: readonly ReadableEvent[], reached: AppliedUpTo): Promise<ParkedStream[]>;
   close(): Promise<void>;
 }
 

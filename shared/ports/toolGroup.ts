@@ -7,7 +7,7 @@ export interface GroupTool extends ToolInfo {
 }
 
 /** The account that a tool call is for, and its abort signal. */
-export interface Calling {
+export interface ToolCaller {
   account_id: string;
   signal: AbortSignal;
 }
@@ -24,6 +24,6 @@ export interface ToolGroup {
    * Calls a tool by its name with arguments as JSON text. Failures are results; rejects only with the
    * abort reason.
    */
-  call(tool: string, args: string, calling: Calling): Promise<ToolResult>;
+  call(tool: string, args: string, calling: ToolCaller): Promise<ToolResult>;
   health(): GroupHealth;
 }

@@ -5,10 +5,10 @@
 import { requirePosition } from '../eventlog/identity/positions.ts';
 import type { ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { createCheckpoint } from '../eventlog/identity/logIdentity.ts';
-import type { ParkedStream, Reached } from '../ports/readModels.ts';
+import type { ParkedStream, AppliedUpTo } from '../ports/readModels.ts';
 import type { AnyRemoval } from './project.ts';
-import { fold, keysOf, type RowMaps, type RowPlace } from './fold.ts';
-import { partsOf } from './parts.ts';
+import { fold, listRowPlaces, type RowMaps, type RowPlace } from './fold.ts';
+import { partsOf } from './splitBatch.ts';
 import { messageOf, planBatch, type PlannedEvent } from './plan.ts';
 
 type Awaitable<Result> = Result | Promise<Result>;
@@ -38,7 +38,7 @@ interface BatchDriver {
   /** Runs `work` in a transaction, which is rolled back when it throws. */
   transaction: <Result>(work: (rows: RowAccess) => Promise<Result>) => Promise<Result>;
   /** Runs in that transaction. Never moves the checkpoint back: another projector may be ahead. */
-  moveCheckpoint: (reached: Reached) => Awaitable<void>;
+  moveCheckpoint: (reached: AppliedUpTo) => Awaitable<void>;
   /** True when a row caused the error, not the state of the database. */
   isRowFailure: (error: unknown) => boolean;
   /** Streams that a failed batch parked before the failure: the next batch reports them. Initially empty. */
@@ -56,7 +56,7 @@ async function applyTogether(
   ]);
   const { removals, gone, erased, dirty, parked } = fold(
     plan,
-    await rows.load(keysOf(plan)),
+    await rows.load(listRowPlaces(plan)),
     parkedBefore,
   );
   if (removals.length > 0) await rows.remove(removals);
@@ -89,7 +89,7 @@ async function applyOrPark(
 
 async function applyPart(
   plan: readonly PlannedEvent[],
-  reached: Reached,
+  reached: AppliedUpTo,
   { transaction, moveCheckpoint, isRowFailure }: BatchDriver,
 ): Promise<ParkedStream[]> {
   try {
@@ -110,7 +110,11 @@ async function applyPart(
 }
 
 /** The progress after a part: that of the batch, or up to the last event of an earlier part. */
-function reachedBy(part: readonly PlannedEvent[], isLast: boolean, reached: Reached): Reached {
+function reachedBy(
+  part: readonly PlannedEvent[],
+  isLast: boolean,
+  reached: AppliedUpTo,
+): AppliedUpTo {
   const { stored } = part.at(-1) ?? {};
   if (isLast || !stored) return reached;
   const { checkpoint } = reached;
@@ -130,7 +134,7 @@ function reachedBy(part: readonly PlannedEvent[], isLast: boolean, reached: Reac
  */
 export async function applyBatch(
   events: readonly ReadableEvent[],
-  reached: Reached,
+  reached: AppliedUpTo,
   driver: BatchDriver,
 ): Promise<ParkedStream[]> {
   // A checkpoint beyond the end of every log would make all waits for a position succeed.

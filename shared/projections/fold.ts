@@ -42,7 +42,7 @@ export interface RowPlace {
 /**
  * Second step: lists the rows that the batch touches, each once, so that the adapter can load them.
  */
-export function keysOf(plan: readonly PlannedEvent[]): RowPlace[] {
+export function listRowPlaces(plan: readonly PlannedEvent[]): RowPlace[] {
   const listedIds = byTable(() => new Set<string>());
   const places: RowPlace[] = [];
   function add(table: TableName, key: RowKey): void {
@@ -87,7 +87,7 @@ function changed(rows: RowMaps, change: AnyRowChange, revision: number): Pending
 }
 
 /** Sets a row. The caller guarantees that it belongs to that table. */
-export const put = (
+export const setRow = (
   maps: RowMaps,
   { table, id, row }: { table: TableName; id: string; row: Rows[TableName] },
 ): void => {
@@ -224,8 +224,8 @@ export function fold(
         for (const maps of [rows, dirty]) maps[place.table].delete(place.id);
       }
       for (const change of pending) {
-        put(rows, change);
-        put(dirty, change);
+        setRow(rows, change);
+        setRow(dirty, change);
         owned.added(change.table, change.id, change.row);
       }
     } catch (reason) {

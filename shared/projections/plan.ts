@@ -1,8 +1,8 @@
 import { belongsIn, isErasure } from '../eventlog/eventTypes.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
-import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
+import { decodeOpenedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { storageKeys, type StorageKey } from '../storage/projection.ts';
-import { passOver, project, type Change } from './project.ts';
+import { projectUnknownEvent, project, type Change } from './project.ts';
 
 /** A stored event with its changes, or the error that prevents reading it. */
 export interface PlannedEvent {
@@ -21,10 +21,10 @@ export const messageOf = (error: unknown): string =>
 function changesOf(stored: ReadableEvent): Change[] {
   if (stored.unsaid)
     throw new Error('the key of its text is destroyed, and no erasure of the stream says so');
-  const recorded = openedEvent(stored);
+  const recorded = decodeOpenedEvent(stored);
   const event = toDomainEvent(recorded);
   // An event of another application is no part of the stream, which ends before it.
-  if (!event) return belongsIn(recorded.stream, recorded.type) ? passOver(recorded) : [];
+  if (!event) return belongsIn(recorded.stream, recorded.type) ? projectUnknownEvent(recorded) : [];
   if (!isValidMetadata(recorded.metadata)) throw new Error('its metadata does not fit the schema');
   if (!belongsIn(recorded.stream, event.type))
     throw new Error('its type does not belong in this stream');

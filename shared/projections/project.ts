@@ -1,5 +1,5 @@
 import type { Erasure } from '../domain/schema.ts';
-import { noteErasure } from '../erasure/projection.ts';
+import { projectErasure } from '../erasure/projection.ts';
 import { isErasure, type DomainEvent } from '../eventlog/eventTypes.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
 import { streamId, streamKind } from '../eventlog/streams.ts';
@@ -82,7 +82,7 @@ function eraseTexts(
   const removals = Object.entries(OWNERS).flatMap(([table, column]): AnyRemoval[] =>
     column === ownerColumn ? [{ table: table as OwnedTable, owner }] : [],
   );
-  return [...cleared, ...removals, noteErasure(recorded, erasure)];
+  return [...cleared, ...removals, projectErasure(recorded, erasure)];
 }
 
 /**
@@ -111,7 +111,7 @@ export function project(recorded: RecordedEvent, event: DomainEvent): Change[] {
  * The changes of an event whose type is unknown to this version: only the revision of the stream's
  * row advances.
  */
-export function passOver({ stream, revision }: RecordedEvent): AnyRowChange[] {
+export function projectUnknownEvent({ stream, revision }: RecordedEvent): AnyRowChange[] {
   const table: StreamTable | undefined = PROJECTED.get(streamKind(stream))?.table;
   const change = <Row extends { revision: number }>(row: Row | undefined): Row | undefined =>
     row && row.revision + 1 === revision ? { ...row, revision } : undefined;

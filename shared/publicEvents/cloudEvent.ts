@@ -4,7 +4,7 @@ import type { PublicEvent } from './publicEvent.ts';
  * The attributes of a public event as a CloudEvent (CloudEvents 1.0), without `specversion` and
  * `data`. They are the same on every channel.
  */
-export const attributesOf = (event: PublicEvent, source: string) => ({
+export const buildAttributes = (event: PublicEvent, source: string) => ({
   id: event.id,
   type: event.type,
   source,
@@ -25,8 +25,8 @@ export const attributesOf = (event: PublicEvent, source: string) => ({
  * A public event as one JSON object: the structured mode of CloudEvents' JSON format
  * (https://github.com/cloudevents/spec/blob/v1.0.2/cloudevents/formats/json-format.md).
  */
-export const cloudEventOf = (event: PublicEvent, source: string) => ({
+export const toCloudEvent = (event: PublicEvent, source: string) => ({
   specversion: '1.0' as const,
-  ...attributesOf(event, source),
+  ...buildAttributes(event, source),
   data: event.data,
 });

@@ -3,7 +3,7 @@ import { mapInSlices } from '../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
 import { isValidMetadata, toDomainEvent } from '../eventlog/domainEvent.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { openedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
+import { decodeOpenedEvent, type ReadableEvent } from '../eventlog/encryption/openTexts.ts';
 import { streamKind, streamId } from '../eventlog/streams.ts';
 import { FEATURES, PUBLIC_KINDS } from '../features.ts';
 import type { StoredEvent } from '../ports/eventStore.ts';
@@ -81,7 +81,7 @@ export function toPublicEvents(stored: readonly ReadableEvent[]): PublicEvent[] 
     let recorded: RecordedEvent;
     let domainEvent: DomainEvent | undefined;
     try {
-      recorded = openedEvent(event);
+      recorded = decodeOpenedEvent(event);
       domainEvent = toDomainEvent(recorded);
     } catch (error) {
       if (isTurnlogError(error, 'key_missing')) throw error;

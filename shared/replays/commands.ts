@@ -4,7 +4,7 @@ import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { findFirstEvent } from '../eventlog/reading/readWhole.ts';
 import { replayStream } from '../eventlog/streams.ts';
 import type { PermitPool } from '../lib/concurrency/capacity.ts';
-import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveFairly } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported, type AgentCatalogue } from '../agents/catalogue.ts';
@@ -85,7 +85,7 @@ async function runInTurn<Result>(
   const stopWatching = onClientDisconnect?.((reason) => leaving.abort(reason));
   if (stopWatching) held.defer(stopWatching);
   const lock = { owner: readModels, key: `replays/${account_id}`, account_id };
-  return await runExclusiveInTurn(lock, async () => {
+  return await runExclusiveFairly(lock, async () => {
     signal.throwIfAborted();
     return work(signal);
   });
@@ -118,7 +118,7 @@ async function findStartable(
  * Validates the input of a replay and fixes the revision of its agent. `findInput` is only called if
  * the account may have another replay. Errors: those of findInput, `rate_limited`, `overloaded`.
  */
-export const requireStartable = (
+export const resolveReplayInput = (
   context: ReplayContext,
   { account_id }: Pick<Actor, 'account_id'>,
   findInput: FindInput,
@@ -142,7 +142,7 @@ async function startedBefore(
  * Starts a replay of the actor's sessions in the background. The replay is visible when the promise
  * resolves. An agent without a revision runs at its newest one. `findInput` is only called if no
  * earlier attempt of the request has started the replay. Errors: those of findInput,
- * requireStartable and handle, `payload_too_large`.
+ * resolveReplayInput and handle, `payload_too_large`.
  */
 export function startReplay(
   context: ReplayContext,

@@ -10,7 +10,7 @@ import { sleep } from '../lib/time/sleep.ts';
 import { LIMITS } from '../limits.ts';
 import type { ReadModels } from '../ports/readModels.ts';
 import type { ReplayRow } from '../readModels/tables.ts';
-import { requireShown } from './queries.ts';
+import { requireVisibleReplay } from './queries.ts';
 
 type Source = StreamSource & {
   memory: Pick<MemoryLedger, 'tryReserve' | 'reserve'>;
@@ -105,7 +105,7 @@ export async function* followReplay(
     }
     if (isNew) yield { type: 'progress', revision: sent, row };
     await sleep(LIMITS.replays.followMs, signal);
-    row = requireShown(await pollProgress(source, replay_id), account_id);
+    row = requireVisibleReplay(await pollProgress(source, replay_id), account_id);
     isNew = row.revision > sent;
     if (isNew) await yieldToEventLoop(account_id);
   }

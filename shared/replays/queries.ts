@@ -1,5 +1,5 @@
 import type { ReplaySettings } from './events.ts';
-import { createTextOpener } from '../eventlog/encryption/closedText.ts';
+import { createTextOpener } from '../eventlog/encryption/encryptedText.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { EventLog } from '../ports/eventStore.ts';
@@ -14,7 +14,7 @@ interface OwnSource {
 }
 
 /** Requires that a row is the account's and not erased. Throws `replay_not_found`. */
-export function requireShown<Row extends Pick<ReplayRow, 'account_id' | 'status'>>(
+export function requireVisibleReplay<Row extends Pick<ReplayRow, 'account_id' | 'status'>>(
   row: Row | undefined,
   accountId: string,
 ): Row {
@@ -31,7 +31,7 @@ export async function findOwnReplay(
   const replayRow = isIdOf('replay', replayId)
     ? await source.readModels.findReplay(replayId)
     : undefined;
-  const row = requireShown(replayRow, accountId);
+  const row = requireVisibleReplay(replayRow, accountId);
   const isOwn = await isOwnStream(source, accountId, replayStream(replayId), async () => row);
   if (!isOwn) throw replayNotFoundError();
   return row;

@@ -14,7 +14,7 @@ export const START = '\n';
 type Data = Readonly<Record<string, unknown>>;
 
 /** An instant, which events hold in UTC and ISO 8601, as people read it. */
-export const instant = (iso: string): string =>
+export const formatInstant = (iso: string): string =>
   /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/.test(iso)
     ? `${iso.slice(0, 10)} ${iso.slice(11, 23)} UTC`
     : iso;
@@ -138,14 +138,14 @@ function contentOf({ type, data: all }: ShownEvent): [string, HtmlPiece] {
 }
 
 /** An event with who recorded it, when, and where it stands. */
-export function eventSection(event: ReportedEvent): HtmlPiece {
+export function renderEventSection(event: ReportedEvent): HtmlPiece {
   const [heading, content] = contentOf(event);
   const { key_id, account_id, recorded_at, hash } = event.metadata;
   return html`<section class="event">
     <h3>${heading}</h3>
     ${content}
     <footer>
-      ${instant(recorded_at)} · by key ${key_id} of account ${account_id}<br />
+      ${formatInstant(recorded_at)} · by key ${key_id} of account ${account_id}<br />
       event ${event.revision}, <code>${event.id}</code> · leaf ${event.index} · hash
       <code>${hash}</code>
     </footer>

@@ -62,7 +62,7 @@ const createAgentFinder = (source: StreamSource): ReportSource['findAgent'] =>
  * `proof_invalid` for an event that does not fit its chain, `stream_damaged` for one without a leaf, `key_missing`,
  * `store_unavailable`, the abort reason.
  */
-export const sessionReport = (
+export const renderSessionReport = (
   stores: ReportStores,
   request: ReportRequest,
   signal: AbortSignal,

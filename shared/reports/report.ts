@@ -4,7 +4,7 @@ import type { EventProof } from '../transparency/proof/proveEvent.ts';
 import type { createStreamChecker } from '../transparency/proof/sessionChain.ts';
 import { parseCheckpoint } from '../transparency/tlog/checkpoint.ts';
 import { parseNote } from '../transparency/tlog/note.ts';
-import { eventSection, instant, START, type ReportedEvent } from './eventSection.ts';
+import { renderEventSection, formatInstant, START, type ReportedEvent } from './eventSection.ts';
 import { html, htmlSlices, htmlText, type HtmlPiece } from '../lib/html.ts';
 import { CONTENT_SECURITY_POLICY, STYLE } from './style.ts';
 
@@ -33,8 +33,8 @@ export interface ReportSource {
 const headOf = ({ session_id, made_at }: ReportSource): HtmlPiece =>
   html`<h1>Session report</h1>
     <p class="lead">
-      Session <code>${session_id}</code>. Made ${instant(made_at)}. All times are the service's own,
-      in UTC.
+      Session <code>${session_id}</code>. Made ${formatInstant(made_at)}. All times are the
+      service's own, in UTC.
     </p>
     <p>
       This page shows the recorded events of the session in their order: what was asked and
@@ -159,7 +159,7 @@ export async function* renderReport(source: ReportSource): AsyncGenerator<string
       const agent = await source.findAgent(agentId, revision);
       yield* htmlSlices(agentSection(agentId, revision, agent));
     }
-    yield* htmlSlices(eventSection(event));
+    yield* htmlSlices(renderEventSection(event));
     yield '\n';
   }
   if (source.checker.seen.hash !== source.proof.leaf.hash)

@@ -1,6 +1,6 @@
 import { request, type RequestCommand } from './decider.ts';
 import type { RequestBegunData, Reserved } from './events.ts';
-import { hasWork, runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
+import { hasWork, runExclusiveFairly } from '../lib/concurrency/keyedMutex.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { requestStream } from '../eventlog/streams.ts';
 import type { Actor, CommandContext } from '../commandHandling/context.ts';
@@ -153,7 +153,7 @@ export async function claimRequest<Prepared>(
     account_id: actor.account_id,
   };
   using permit = hasWork(lock.owner, lock.key) ? waiting.acquire() : undefined;
-  return await runExclusiveInTurn(lock, async () => {
+  return await runExclusiveFairly(lock, async () => {
     if (permit) waiting.requireClient();
     return claimInTurn(context, actor, options);
   });

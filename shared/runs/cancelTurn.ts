@@ -3,7 +3,7 @@ import type { SessionCommand } from '../sessions/decider.ts';
 import type { Reserved } from '../requests/events.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../eventlog/reading/readUntilComplete.ts';
 import { readTurn, requireSessionOwner, type TurnSource } from '../sessions/turns/turn.ts';
 import type { TurnRow } from '../readModels/tables.ts';
 import {

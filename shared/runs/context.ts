@@ -6,7 +6,7 @@ import type { RunningSession } from '../sessions/decider.ts';
 import type { TurnContext } from '../sessions/turns/promptParts.ts';
 import type { Summary, Turn } from '../sessions/turns/prompt.ts';
 import type { StreamHead } from '../eventlog/append.ts';
-import type { KnownRows } from '../projections/cachedRows.ts';
+import type { KnownRows } from '../projections/cacheRowsForOutage.ts';
 import type { PermitPool } from '../lib/concurrency/capacity.ts';
 import type { Position } from '../ports/eventStore.ts';
 import type { MemoryLedger } from '../lib/memory/ledger.ts';

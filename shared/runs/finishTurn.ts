@@ -18,7 +18,7 @@ import {
 import type { RunInFlight } from './queueing/runsInFlight.ts';
 import { turnEndedError, type TurnEnding } from './queueing/turnWatch.ts';
 import { recordTurnEnd, turnOf, type RecordTurnContext } from './recordTurn.ts';
-import { runResultOf, type RunResult } from './runResult.ts';
+import { toRunResult, type RunResult } from './runResult.ts';
 
 type FinishTurnContext = ModelContext &
   RecordTurnContext &
@@ -178,5 +178,5 @@ async function completeTurn(
     if (!isTurnlogError(error, 'event_invalid')) throw error;
     throw await recordFailure(context, run, failTurnCommand(run, calls, error), error);
   }
-  return runResultOf(run.request.session_id, answer, run.context);
+  return toRunResult(run.request.session_id, answer, run.context);
 }

@@ -1,4 +1,4 @@
-import { accountIn } from '../eventlog/reading/streamOwner.ts';
+import { parseAccountId } from '../eventlog/reading/streamOwner.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import { requireSupported } from '../agents/catalogue.ts';
 import type { Actor } from '../commandHandling/context.ts';
@@ -48,7 +48,7 @@ async function findSessionOwnership(
     };
   const readStream: typeof store.readStream = async (...args) =>
     (await store.readStream(...args)).filter((event) => {
-      const owner = accountIn(event);
+      const owner = parseAccountId(event);
       return owner === undefined || owner === accountId;
     });
   const source = { store: { ...store, readStream }, damaged, reserveRead };

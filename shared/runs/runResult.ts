@@ -34,7 +34,7 @@ interface Completed {
  * The response for a run. It is identical whether it comes from the run or from the record,
  * including the order of its members.
  */
-export const runResultOf = (
+export const toRunResult = (
   session_id: string,
   { output, model, tool_used, tokens: { prompt, completion, total }, finish_reason }: Completed,
   context: TurnContext | undefined,

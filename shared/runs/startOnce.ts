@@ -1,14 +1,14 @@
 import type { Position } from '../ports/eventStore.ts';
 import { resolvesWithin } from '../lib/time/resolvesWithin.ts';
 import {
-  resumeInTurn,
+  resumeFairly,
   waitUntilTurnVisible,
   type VisibilityContext,
 } from '../commandHandling/context.ts';
 import { idempotencyInProgressError, type Claim } from '../requests/idempotency.ts';
 import type { RunContext, RunSlice } from './context.ts';
 import { createTurnSearch, TurnAlreadyStarted, type RequestTurn } from './turnSearch.ts';
-import { type RecordedResult, type RunResult, runResultOf } from './runResult.ts';
+import { type RecordedResult, type RunResult, toRunResult } from './runResult.ts';
 import { createBackoff } from '../lib/time/backoff.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import type { TurnlogError } from '../lib/errors/turnlogError.ts';
@@ -42,7 +42,7 @@ function recordedAnswer(
 ): RunResult | Error {
   if (event.type === 'session.erased.v1' || recorded.erased) return sessionErasedError();
   if (event.type === 'session.turn_completed.v1')
-    return runResultOf(session_id, event.data, context);
+    return toRunResult(session_id, event.data, context);
   if (event.type === 'session.turn_failed.v1')
     return turnFailureError(failedTurn(event.data), { session_id, turn });
   const isInterrupted = event.type === 'session.turn_interrupted.v1';
@@ -162,7 +162,7 @@ async function waitForResult(
   const end = findSharedEnd(context, account_id, turn);
   if (waitMs < Infinity && !(await resolvesWithin(end, waitMs))) throw turnStillRunsError(turn);
   const { answer, position } = await end;
-  await resumeInTurn(context);
+  await resumeFairly(context);
   context.onIdempotentReplay?.();
   const { session_id } = turn;
   await waitUntilTurnVisible(context, { position, account_id, session_id });
@@ -211,7 +211,7 @@ export async function startOnce(
       using _permit = turnWaits.acquire({ account_id });
       if (!(await resolvesWithin(startingTurn, until - performance.now())))
         throw idempotencyInProgressError();
-      await resumeInTurn(context);
+      await resumeFairly(context);
       continue;
     }
     const earlier = isFirstAttempt

@@ -3,7 +3,7 @@
  * needs neither their keys nor their decryption. A text is identified by its stream and its salted
  * commitment, which the event's hash covers, so it can't be taken for the text of another event.
  */
-import { sha256OfClosed } from '../eventlog/encryption/closedText.ts';
+import { readCommitment } from '../eventlog/encryption/encryptedText.ts';
 import type { EncodedEvent, EventStore } from '../ports/eventStore.ts';
 import type { ProgressSource } from '../projections/progress.ts';
 import { KIB } from '../lib/units.ts';
@@ -106,7 +106,7 @@ export function createRecentTexts(): RecentTexts {
     timer = aging.size > 0 ? setTimeout(dropOldest, HELD_MS).unref() : undefined;
   }
   function find(stream: string, closed: string): RecentText | undefined {
-    const sha256 = sha256OfClosed(closed);
+    const sha256 = readCommitment(closed);
     const entry = fresh.get(sha256) ?? aging.get(sha256);
     return entry?.[0] === stream ? entry : undefined;
   }

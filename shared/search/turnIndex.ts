@@ -51,7 +51,7 @@ export interface TurnWords extends EndedTurn {
  * The progress of removing what erasures left: nothing was removed, the first part of a round, some
  * rows or a further part, or the last part.
  */
-export type Forgotten = 'nothing' | 'begun' | 'some' | 'all';
+export type RemovalProgress = 'nothing' | 'begun' | 'some' | 'all';
 
 /** The projector's part of the word index. */
 export interface TurnIndex {
@@ -77,7 +77,7 @@ export interface TurnIndex {
    * it, and rewrites the whole index. It starts with `begin`, or at once while rows of erased
    * turns wait for one. Absent if the database removes such data itself. Errors: `store_unavailable`.
    */
-  forget?(begin: boolean): Promise<Forgotten>;
+  forget?(begin: boolean): Promise<RemovalProgress>;
 }
 
 /** The most that the clocks of processes differ by. */

@@ -1,6 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
-import { TextErased, createTextOpener, keyIdsOf } from '../eventlog/encryption/closedText.ts';
+import { TextErased, createTextOpener, keyIdsOf } from '../eventlog/encryption/encryptedText.ts';
 import type { Keyring, ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { InvalidCiphertext } from '../eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../eventlog/streams.ts';

@@ -2,14 +2,14 @@ import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import { sessionErasedError } from '../erasure/errors.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import type { RecordedEvent } from '../eventlog/event.ts';
-import { disclosedEvent } from '../eventlog/encryption/openTexts.ts';
+import { decodeDisclosedEvent } from '../eventlog/encryption/openTexts.ts';
 import type { StreamSource } from '../eventlog/reading/reportDamage.ts';
 import { readPage } from '../eventlog/reading/readWhole.ts';
 import { isFull, type DecodedEvent } from '../eventlog/reading/wholeStream.ts';
 import type { StreamFlaw } from '../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../eventlog/streams.ts';
-import { readUntilComplete } from '../eventlog/reading/untilWhole.ts';
-import { mapTexts, withheld } from '../transparency/proof/shownTexts.ts';
+import { readUntilComplete } from '../eventlog/reading/readUntilComplete.ts';
+import { mapTexts, withholdText } from '../transparency/proof/shownTexts.ts';
 import type { SessionRow } from '../readModels/tables.ts';
 import { createPause, mapInSlices, SLICE_BYTES } from '../lib/concurrency/yieldToEventLoop.ts';
 import { jsonLength } from '../lib/validation/jsonComplexity.ts';
@@ -84,7 +84,7 @@ export async function readSessionEvents(
 
 const withoutTexts = (event: RecordedEvent): RecordedEvent => ({
   ...event,
-  data: mapTexts(event.data, withheld),
+  data: mapTexts(event.data, withholdText),
 });
 
 /**
@@ -134,7 +134,7 @@ async function readEvents(
     // The row may not show an erasure that has begun yet.
     if (rejectsErased && decoded.some(({ recorded }) => recorded.erased))
       throw sessionErasedError();
-    const events = decoded.map(({ readable }) => disclosedEvent(readable));
+    const events = decoded.map(({ readable }) => decodeDisclosedEvent(readable));
     const stored = decoded.map((event) => event.stored);
     return { events, mayHaveMore: isFull({ ...group, events: stored }) };
   };

@@ -31,7 +31,7 @@ const isCancelRequest = ({ type, data }: PurposefulEvent): boolean =>
  * Classifies an append by its events. Types that no feature lists are a client's, so a new type has
  * a quota unless its feature decides otherwise.
  */
-export function purposeOf(events: readonly PurposefulEvent[]): AppendPurpose {
+export function classifyAppend(events: readonly PurposefulEvent[]): AppendPurpose {
   const limited = events.filter(({ type }) => !ALWAYS_RECORDED.has(type) && !isErasure(type));
   if (limited.length === 0) return 'always';
   if (limited.every(isCancelRequest)) return 'cancel';

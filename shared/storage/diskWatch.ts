@@ -3,7 +3,7 @@ import type { DiskHealth } from '../health/health.ts';
 import type { Logger } from '../lib/logger.ts';
 
 /** The size of a file system and what is free of it for this process, in bytes. */
-export interface Space {
+export interface DiskSpace {
   size: number;
   free: number;
 }
@@ -23,17 +23,17 @@ export function parseFreeLevel(text: string): FreeLevel {
   return level;
 }
 
-const bytesOf = ({ bytes, percent }: FreeLevel, { size }: Space): number =>
+const bytesOf = ({ bytes, percent }: FreeLevel, { size }: DiskSpace): number =>
   Math.min(bytes, (size * percent) / 100);
 
-export const isBelow = (level: FreeLevel, space: Space): boolean =>
+export const isBelow = (level: FreeLevel, space: DiskSpace): boolean =>
   space.free < bytesOf(level, space);
 
 interface Options {
   /** Absolute paths. */
   folders: readonly string[];
   /** Undefined while it can't be measured. */
-  measure: (folder: string) => Promise<Space | undefined>;
+  measure: (folder: string) => Promise<DiskSpace | undefined>;
   /** Below it, health is degraded. */
   warnFree: FreeLevel;
   /** Below it, appends of clients are refused. */
@@ -54,7 +54,7 @@ export interface DiskWatch {
 }
 
 type State = 'enough' | 'low' | 'full';
-interface Measured extends Space {
+interface Measured extends DiskSpace {
   state: State;
   stopBelow: number;
 }
@@ -78,7 +78,7 @@ export function createDiskWatch({
   const measured = new Map<string, Measured>();
   let sincePoll = 0;
 
-  function stateOf(space: Space): State {
+  function stateOf(space: DiskSpace): State {
     if (isBelow(stopFree, space)) return 'full';
     return isBelow(warnFree, space) ? 'low' : 'enough';
   }

@@ -3,8 +3,8 @@ import { appendBytes } from '../eventlog/appendLimits.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { noCounts, type Counts } from './counts.ts';
 import type { DiskWatch } from './diskWatch.ts';
-import { purposeOf, type AppendPurpose } from './appendPurpose.ts';
-import { accountOf } from './projection.ts';
+import { classifyAppend, type AppendPurpose } from './appendPurpose.ts';
+import { scanAccountId } from './projection.ts';
 import type { StorageQuotas } from './quotas.ts';
 
 interface StorageGuard {
@@ -39,15 +39,15 @@ export function withStorageLimits(
   return {
     ...store,
     async requireRoom(accountId, events, bytes) {
-      const purpose = purposeOf(events);
+      const purpose = classifyAppend(events);
       if (purpose === 'always') return;
       requireDisk(purpose);
       await quotas.check(accountId, purpose, countsOf(events.length, bytes, purpose));
     },
     async append(stream, expected, events) {
-      const purpose = purposeOf(events);
+      const purpose = classifyAppend(events);
       requireDisk(purpose);
-      const account = events[0] && accountOf(events[0]);
+      const account = events[0] && scanAccountId(events[0]);
       if (account === undefined) return store.append(stream, expected, events);
       const bytes = appendBytes(events);
       const counts = countsOf(events.length, bytes, purpose);

@@ -13,7 +13,7 @@ const ACCOUNT = /"account_id":"([^"\\]+)"/;
 const RECORDED_ON = /"recorded_at":"([^"\\]{10})/;
 
 /** The account in the metadata of an event; undefined for events of other programs. */
-export const accountOf = ({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined =>
+export const scanAccountId = ({ metadata }: Pick<StoredEvent, 'metadata'>): string | undefined =>
   ACCOUNT.exec(metadata)?.[1];
 
 /**
@@ -24,7 +24,7 @@ export function storageKeys(
   event: Pick<StoredEvent, 'metadata'>,
   previous: readonly StorageKey[],
 ): readonly StorageKey[] {
-  const account_id = accountOf(event);
+  const account_id = scanAccountId(event);
   const day = RECORDED_ON.exec(event.metadata)?.[1];
   if (account_id === undefined || day === undefined) return [];
   if (previous[0]?.[0] === account_id && previous[0][1] === day) return previous;

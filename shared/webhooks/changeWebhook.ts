@@ -2,7 +2,7 @@ import { holdsWebhookState, webhook, type WebhookChange, type WebhookCommand } f
 import type { DisabledReason } from './events.ts';
 import { isRejection } from '../domain/rejection.ts';
 import { webhookStream } from '../eventlog/streams.ts';
-import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveFairly } from '../lib/concurrency/keyedMutex.ts';
 import { requireOwnWebhook, webhookNotFoundError } from './queries.ts';
 import type { WebhookRow } from '../readModels/tables.ts';
 import { waitUntilVisible, type Actor } from '../commandHandling/context.ts';
@@ -38,7 +38,7 @@ async function handleWebhookCommand(
   try {
     // One after the other, because concurrent changes would only conflict and be decided again.
     const lock = { owner: context.store, key: target.stream, account_id: actor.account_id };
-    const { loaded, appended = loaded.last } = await runExclusiveInTurn(lock, () =>
+    const { loaded, appended = loaded.last } = await runExclusiveFairly(lock, () =>
       handleLoaded(context, target, ({ head }) => {
         requireRevision(expected, head, 'webhook');
         return { author: authorOf(actor), command };

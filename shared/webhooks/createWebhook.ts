@@ -3,7 +3,7 @@ import { webhook } from './decider.ts';
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { findFirstEvent } from '../eventlog/reading/readWhole.ts';
 import { webhookStream } from '../eventlog/streams.ts';
-import { runExclusiveInTurn } from '../lib/concurrency/keyedMutex.ts';
+import { runExclusiveFairly } from '../lib/concurrency/keyedMutex.ts';
 import { LIMITS } from '../limits.ts';
 import { waitUntilVisible, type Actor, type CommandContext } from '../commandHandling/context.ts';
 import { handle } from '../commandHandling/handle.ts';
@@ -43,7 +43,7 @@ interface WebhookInput {
 }
 
 /** The normalized address. Errors: `invalid_request`, `webhook_limit_reached`. */
-export async function requireCreatable(
+export async function prepareWebhookUrl(
   context: WebhookContext,
   { account_id }: Pick<Actor, 'account_id'>,
   { url }: WebhookInput,
@@ -86,7 +86,7 @@ export function createWebhook(
       claim?.prepared ?? (await requireWebhookUrl(context.webhooks, actor.account_id, input.url));
     const { account_id } = actor;
     const lock = { owner: context.readModels, key: account_id, account_id };
-    return runExclusiveInTurn(lock, async () => {
+    return runExclusiveFairly(lock, async () => {
       await requireRoom(context, account_id);
       const secret = mintSecret();
       const settings = { url, ...(types && { types }) };

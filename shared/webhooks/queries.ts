@@ -1,5 +1,5 @@
 import { TurnlogError } from '../lib/errors/turnlogError.ts';
-import { createTextOpener } from '../eventlog/encryption/closedText.ts';
+import { createTextOpener } from '../eventlog/encryption/encryptedText.ts';
 import type { ReadingKeys } from '../eventlog/encryption/keyring.ts';
 import { isOwnStream } from '../eventlog/reading/streamOwner.ts';
 import type { EventLog } from '../ports/eventStore.ts';

@@ -15,10 +15,10 @@ import { generationFile } from '../../infra/sqlite/readModels/generations.ts';
 import { openSqliteProjectionStore } from '../../infra/sqlite/readModels/projectionStore.ts';
 import { openSqliteReadModels } from '../../infra/sqlite/readModels/readModels.ts';
 import { startIndexer } from '../../services/followers/projector/indexTurns.ts';
-import { closedText } from '../../shared/eventlog/encryption/closedText.ts';
+import { formatEncryptedText } from '../../shared/eventlog/encryption/encryptedText.ts';
 import { createKeyring } from '../../shared/eventlog/encryption/keyring.ts';
 import { newMasterKey, parseMasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
-import { createTextCloser, commitText } from '../../shared/eventlog/encryption/protectedText.ts';
+import { createTextEncrypter, commitText } from '../../shared/eventlog/encryption/protectedText.ts';
 import { LIMITS } from '../../shared/limits.ts';
 import type { StoredEvent } from '../../shared/ports/eventStore.ts';
 import { createProgressChannel } from '../../shared/projections/progress.ts';
@@ -81,10 +81,10 @@ async function session(afterMs: number, turns = TURNS_OF_SESSION): Promise<Store
   // Ids of a hundred sessions a second, as a busy service makes them.
   const ms = BEGAN + afterMs;
   const stream = `session-${id.slice(0, 8)}${timeOf(ms)}${id.slice(18)}`;
-  const close = createTextCloser(await keys.issueKey(), stream);
+  const close = createTextEncrypter(await keys.issueKey(), stream);
   const closed = (words: number, more = ''): string => {
     const committed = commitText(`${text(words, least)} ${more}`);
-    return closedText(close(committed), committed.sha256);
+    return formatEncryptedText(close(committed), committed.sha256);
   };
   const nth = afterMs / 10;
   const agent = nth % RARELY === 0 ? 'agent_rare' : `agent_${nth % AGENTS}`;

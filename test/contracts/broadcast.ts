@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { LIMITS } from '../../shared/limits.ts';
-import { ALL, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
+import { ALL_MEMBERS, MESSAGE_BYTES, type Broadcast } from '../../shared/ports/broadcast.ts';
 import { eventually } from '../support/processes/operator.ts';
 
 /** Members of one broadcast. */
@@ -63,7 +63,7 @@ export function broadcastContract(
 
     test('what is sent to all is heard by all', async () => {
       const [one, other] = await members('one', 'other');
-      one.broadcast.send(ALL, 'hello');
+      one.broadcast.send(ALL_MEMBERS, 'hello');
       expect([await heardBy(one, 1), await heardBy(other!, 1)]).toEqual([['hello'], ['hello']]);
     });
 

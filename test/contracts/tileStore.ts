@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Checkpoint, Position } from '../../shared/ports/eventStore.ts';
 import type { TileReader, TileStore, TileTrees } from '../../shared/transparency/tileStore.ts';
-import { leafEntry, leafIndexOf } from '../../shared/transparency/tlog/leaf.ts';
+import { leafEntry, findLeafIndex } from '../../shared/transparency/tlog/leaf.ts';
 import { sha256 } from '../../shared/eventlog/hashChain.ts';
 import { consistencyProof, rootAt } from '../../shared/transparency/tlog/proofs.ts';
 import { openRightEdge, type RightEdge } from '../../shared/transparency/tlog/rightEdge.ts';
@@ -75,7 +75,7 @@ export function tileStoreContract(name: string, create: () => Promise<TileStoreF
         expect(await reader.beforeBundle(2)).toEqual(checkpointAt(511));
         expect(await reader.beforeBundle(3)).toBeUndefined();
         const { position, event_hash: hash } = checkpointAt(600);
-        expect(await leafIndexOf(reader, { position, hash }, 700)).toBe(600);
+        expect(await findLeafIndex(reader, { position, hash }, 700)).toBe(600);
       }
     });
 

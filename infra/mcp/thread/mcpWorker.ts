@@ -3,7 +3,7 @@ import type {
   DescribedTools,
   Failure,
   ThreadOpening,
-  Reply,
+  ThreadReply,
   ThreadReport,
   ThreadRequest,
 } from '../messages.ts';
@@ -26,7 +26,7 @@ function serve({ server, version, port }: ThreadOpening): void {
   /** Set once the server has forgotten the session. */
   let forgotten: Failure | undefined;
 
-  async function perform(request: Numbered, signal: AbortSignal): Promise<Reply> {
+  async function perform(request: Numbered, signal: AbortSignal): Promise<ThreadReply> {
     if (request.op === 'list') {
       listed = await describeTools(server, client.listTools(signal));
       return summaryOf(listed);

@@ -25,13 +25,13 @@ export const REPLAYS_LOCK = `${SPACE}, 4`;
  * A generation of the read models: the one that answers queries once it is complete, or the one
  * that a rebuild fills. The column of turnlog.projections is called `slot`.
  */
-export type Stage = 'live' | 'building';
+export type GenerationStage = 'live' | 'building';
 
 /**
  * Held by the one session that writes a generation of a version: by the active projector for the
  * live one, by a rebuild for the one that it builds.
  */
-export const writerLock = (version: number, stage: Stage): string =>
+export const writerLock = (version: number, stage: GenerationStage): string =>
   `${SPACE}, ${version * 4 + (stage === 'live' ? 1 : 2)}`;
 
 /**

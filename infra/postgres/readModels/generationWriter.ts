@@ -1,7 +1,11 @@
 import type { Client } from 'pg';
 import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
-import type { ParkedStream, ProjectionStore, Reached } from '../../../shared/ports/readModels.ts';
+import type {
+  ParkedStream,
+  ProjectionStore,
+  AppliedUpTo,
+} from '../../../shared/ports/readModels.ts';
 import type { TurnIndex } from '../../../shared/search/turnIndex.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import { runInTransaction } from '../connection.ts';
@@ -84,7 +88,7 @@ export async function openGenerationWriter(
    */
   async function moveCheckpoint(
     client: Client,
-    { position, checkpoint: to }: Reached,
+    { position, checkpoint: to }: AppliedUpTo,
   ): Promise<void> {
     await client.query(
       `UPDATE turnlog.projections

@@ -7,8 +7,8 @@ import type { Client } from 'pg';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
 import { runInTransaction } from '../connection.ts';
-import { readersLock, SCHEMA_LOCK, writerLock, type Stage } from '../leases/locks.ts';
-import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './schema.ts';
+import { readersLock, SCHEMA_LOCK, writerLock, type GenerationStage } from '../leases/locks.ts';
+import { channelOf, schemaOf, VERSIONS_CHANNEL, type GenerationRole } from './schema.ts';
 
 /**
  * Selects a generation of a version: the one of the projector, complete or not, or the one of a
@@ -16,10 +16,10 @@ import { channelOf, schemaOf, VERSIONS_CHANNEL, type Role } from './schema.ts';
  */
 export interface GenerationSlot {
   version: Version;
-  stage: Stage;
+  stage: GenerationStage;
 }
 
-function writtenRole({ stage }: GenerationSlot, complete: boolean): Role {
+function writtenRole({ stage }: GenerationSlot, complete: boolean): GenerationRole {
   if (stage === 'building') return 'building';
   return complete ? 'live' : 'first';
 }
@@ -37,11 +37,14 @@ type Numbered = Pick<Version, 'number'>;
 // calling role needs no right to do so.
 
 /** Drops one generation of a version, if it exists. */
-const dropGeneration = (client: Client, { number }: Numbered, role: Role) =>
+const dropGeneration = (client: Client, { number }: Numbered, role: GenerationRole) =>
   client.query('SELECT turnlog.drop_generation($1, $2)', [number, role]);
 
-const moveGeneration = (client: Client, { number }: Numbered, [from, to]: [Role, Role]) =>
-  client.query('SELECT turnlog.move_generation($1, $2, $3)', [number, from, to]);
+const moveGeneration = (
+  client: Client,
+  { number }: Numbered,
+  [from, to]: [GenerationRole, GenerationRole],
+) => client.query('SELECT turnlog.move_generation($1, $2, $3)', [number, from, to]);
 
 /**
  * Records the DDL of a version, unless it is recorded. Only the owner may write it.
@@ -59,7 +62,7 @@ export async function recordVersion(client: Client, { number, ddl }: Version): P
 export const ROW = 'turnlog.projections WHERE version = $1 AND slot = $2';
 /** Reads the checkpoint of a slot, if it has one. Its parameters are `slotKey(slot)`. */
 export const CHECKPOINT = `SELECT log_id, event_position AS position, event_id, event_hash FROM ${ROW} AND event_position IS NOT NULL`;
-export const slotKey = ({ version, stage }: GenerationSlot): [number, Stage] => [
+export const slotKey = ({ version, stage }: GenerationSlot): [number, GenerationStage] => [
   version.number,
   stage,
 ];

@@ -1,7 +1,7 @@
 import type { Client } from 'pg';
 import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { RowKey } from '../../../shared/projections/change.ts';
-import { put, rowId, rowMaps, type RowPlace } from '../../../shared/projections/fold.ts';
+import { setRow, rowId, rowMaps, type RowPlace } from '../../../shared/projections/fold.ts';
 import type { Tables } from '../../../shared/readModels/table.ts';
 import {
   OWNERS,
@@ -68,7 +68,7 @@ export function createRowAccess(client: Client, schema: string, tables: Tables):
         const result = await client.query<FoundRow>(statements[table].load, [keys]);
         for (const row of result.rows) {
           const key = columns.map((column) => row[column]) as unknown as RowKey;
-          put(rows, { table, id: rowId(key), row });
+          setRow(rows, { table, id: rowId(key), row });
         }
       }
       return rows;

@@ -30,10 +30,10 @@ export const VERSION = postgresVersion(TABLES);
  * it has caught up for the first time; a rebuild fills `building`; `retired` was live before and is
  * about to be dropped. Renaming a schema changes the role.
  */
-export type Role = 'live' | 'first' | 'building' | 'retired';
+export type GenerationRole = 'live' | 'first' | 'building' | 'retired';
 
 /** The schema of a generation. A function of the migrations derives the same names. */
-export const schemaOf = ({ number }: Pick<Version, 'number'>, role: Role): string =>
+export const schemaOf = ({ number }: Pick<Version, 'number'>, role: GenerationRole): string =>
   role === 'live' ? `turnlog_v${number}` : `turnlog_v${number}_${role}`;
 
 /** The schema of the generation that answers queries. */

@@ -1,6 +1,6 @@
 import { requireAppendable } from '../../../shared/eventlog/appendLimits.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
-import { accountOf } from '../../../shared/storage/projection.ts';
+import { scanAccountId } from '../../../shared/storage/projection.ts';
 import { dataFolderError } from '../dataFolder.ts';
 import { createPrivateFile, eventLogFile, openForWriting } from './database.ts';
 import { openSqliteEventLog } from './log.ts';
@@ -38,7 +38,7 @@ export async function openSqliteEventStore({ folder }: { folder: string }): Prom
     ...log,
     async append(stream, expected, events) {
       const bytes = requireAppendable(events);
-      const account_id = (events[0] && accountOf(events[0])) ?? '';
+      const account_id = (events[0] && scanAccountId(events[0])) ?? '';
       const { revision, position } = await writer.append(
         { stream, expected, events },
         { account_id, bytes },

@@ -12,7 +12,7 @@ import {
 } from 'node:worker_threads';
 import { isTurnlogError, type ErrorCode } from '../../../shared/lib/errors/turnlogError.ts';
 import { collectWhenIdle } from '../../../shared/lib/memory/collectWhenIdle.ts';
-import { checkpointAfterCommits } from '../checkpoint.ts';
+import { checkpointAfterCommits } from '../walCheckpoint.ts';
 import { openForWriting } from './database.ts';
 import { isOnlyWalMissing, type LogFiles } from './fileIdentity.ts';
 import { announceAppend } from './appendNotifier.ts';

@@ -4,12 +4,12 @@ import type { Checkpoint } from '../../../shared/ports/eventStore.ts';
 import type {
   ParkedStream,
   ProjectionStore,
-  Reached,
+  AppliedUpTo,
   RebuildStore,
 } from '../../../shared/ports/readModels.ts';
 import { applyBatch, type RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { Version } from '../../../shared/readModels/version.ts';
-import { checkpointAfterCommits } from '../checkpoint.ts';
+import { checkpointAfterCommits } from '../walCheckpoint.ts';
 import { withReadModelErrors, isRowFailure } from './failures.ts';
 import { createPendingRemovals } from './erasure/pendingRemovals.ts';
 import { createWalCleanup } from './erasure/secureDelete.ts';
@@ -85,7 +85,7 @@ export function projectionStoreOn(database: DatabaseSync, options: GenerationFil
        event_position = excluded.event_position, event_id = excluded.event_id, event_hash = excluded.event_hash
      WHERE coalesce(excluded.event_position, '') >= coalesce(event_position, '')`,
   );
-  function moveCheckpoint({ position, checkpoint: to }: Reached): void {
+  function moveCheckpoint({ position, checkpoint: to }: AppliedUpTo): void {
     const { log_id = null, position: at = null, event_id = null, event_hash = null } = to ?? {};
     setCheckpoint.run(position, log_id, at, event_id, event_hash);
   }

@@ -1,7 +1,7 @@
 import type { DatabaseSync, SQLOutputValue } from 'node:sqlite';
 import type { RowAccess } from '../../../shared/projections/applyBatch.ts';
 import type { RowKey } from '../../../shared/projections/change.ts';
-import { put, rowMaps } from '../../../shared/projections/fold.ts';
+import { setRow, rowMaps } from '../../../shared/projections/fold.ts';
 import type { AnyRemoval } from '../../../shared/projections/project.ts';
 import type { Table, Tables } from '../../../shared/readModels/table.ts';
 import {
@@ -60,7 +60,7 @@ export function createRowAccess(database: DatabaseSync, tables: Tables): SyncRow
       const rows = rowMaps();
       for (const { table, key, id } of keys) {
         const row = prepared[table].find(key);
-        if (row) put(rows, { table, id, row: row as Rows[TableName] });
+        if (row) setRow(rows, { table, id, row: row as Rows[TableName] });
       }
       return rows;
     },

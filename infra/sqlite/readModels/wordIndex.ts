@@ -3,7 +3,7 @@ import { LIMITS } from '../../../shared/limits.ts';
 import {
   earliestChange,
   type EndedTurn,
-  type Forgotten,
+  type RemovalProgress,
   type NextTurn,
   type TurnsOfAccounts,
   type TurnWords,
@@ -199,7 +199,7 @@ export function createWordIndex(database: DatabaseSync) {
      * segments to a new segment, and SQLite overwrites the old ones. It continues a merge that was
      * begun, also by an earlier process.
      */
-    forget(begin: boolean): Forgotten {
+    forget(begin: boolean): RemovalProgress {
       const continued = merge(pagesAtOnce);
       if (!continued && !begin) return 'nothing';
       if (!continued) merge(-pagesAtOnce);

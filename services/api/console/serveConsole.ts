@@ -9,7 +9,7 @@ import type { ConsoleState } from '../../../shared/ports/consoleBuild.ts';
 import type { ConsoleContext, RouteContext } from '../context.ts';
 import { respondNotModified } from '../http/responses/etag.ts';
 import { isLocal, signIn } from './signIn.ts';
-import { statusPage } from './statusPage.ts';
+import { renderStatusPage } from './statusPage.ts';
 
 const PREFIX = '/console';
 /** The component that pages of other hosts embed. */
@@ -139,7 +139,7 @@ function withoutOutput(state: ConsoleState): ConsoleState {
 async function sendView(ctx: Context, site: ConsoleContext): Promise<void> {
   const state = await site.visit();
   if (state.kind === 'ready' && (await sendFile(ctx, site.folder, 'index.html'))) return;
-  const { html, policy } = statusPage(isLocal(ctx) ? state : withoutOutput(state));
+  const { html, policy } = renderStatusPage(isLocal(ctx) ? state : withoutOutput(state));
   ctx.set({ 'content-security-policy': policy, 'cache-control': 'no-store' });
   ctx.type = 'html';
   ctx.body = html;

@@ -50,7 +50,7 @@ function contentOf(state: ConsoleState): { title: string; refreshes: boolean; bo
 }
 
 /** A page about the build of the console, and its content security policy. */
-export function statusPage(state: ConsoleState): { html: string; policy: string } {
+export function renderStatusPage(state: ConsoleState): { html: string; policy: string } {
   const { title, refreshes, body } = contentOf(state);
   const refresh = refreshes
     ? `<noscript><meta http-equiv="refresh" content="${REFRESH_S}"></noscript>\n<script>${RELOAD}</script>\n`

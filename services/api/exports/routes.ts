@@ -1,6 +1,6 @@
 import type { Static } from 'typebox';
 import { Type } from '../../../shared/domain/jsonSchema.ts';
-import type { Audited } from '../../../shared/audit/events.ts';
+import type { AuditData } from '../../../shared/audit/events.ts';
 import { type ExportFormat, EXPORT_FORMATS } from '../../../shared/exports/formats.ts';
 import { accountStream, sessionStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
@@ -49,7 +49,7 @@ const ExportText = Type.String({
   description: 'JSON documents, one per line; a response that was cut off is incomplete',
 });
 
-const exported = (subject: string, format: ExportFormat): Audited => ({
+const exported = (subject: string, format: ExportFormat): AuditData => ({
   action: 'export',
   subject,
   detail: `format=${format}`,

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Context } from 'koa';
 import { recordAudit } from '../../../shared/audit/commands.ts';
-import type { Audited } from '../../../shared/audit/events.ts';
+import type { AuditData } from '../../../shared/audit/events.ts';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import { shutdownError } from '../../../shared/runs/queueing/runsInFlight.ts';
 import { LIMITS } from '../../../shared/limits.ts';
@@ -26,7 +26,7 @@ interface ExportRequest {
 
 /** An export that is ready to be sent. */
 interface OpenedExport {
-  audited: Audited;
+  audited: AuditData;
   chunks: AsyncGenerator<Buffer, void>;
 }
 

@@ -4,7 +4,7 @@ import type { Actor } from '../../../shared/commandHandling/context.ts';
 import type { FeedItem, FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
+import { toCloudEvent } from '../../../shared/publicEvents/cloudEvent.ts';
 import type { RouteContext } from '../context.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
@@ -12,7 +12,7 @@ import type { KeyCheck } from '../http/access/keyRevocation.ts';
 
 /** An event of the feed as one line of JSON. */
 export const formatFeedItem = ({ event, cursor }: FeedItem, source: string): string =>
-  JSON.stringify({ ...cloudEventOf(event, source), cursor });
+  JSON.stringify({ ...toCloudEvent(event, source), cursor });
 
 /** A later cursor without an event, from which a client that reconnects continues. */
 const positionEvent = (cursor: string): SseEvent => ({

@@ -15,7 +15,7 @@ import { setNextLink, sendData, sendJson, wantsPretty } from './responses/envelo
 import { createKeyCheck } from './access/keyRevocation.ts';
 import { createAuthenticator } from './middleware/authenticated.ts';
 import { admitBody, hasNoBody, readJsonBody } from './middleware/jsonBody.ts';
-import { waitForTurn, waitWhileConnected } from './middleware/pacing.ts';
+import { admitRequest, admitWhileConnected } from './middleware/pacing.ts';
 import { createAddressLimit, createChatLimit, limitRequestRate } from './middleware/rateLimit.ts';
 import { claimKeyedRequest, parseIdempotencyKey } from './idempotency.ts';
 import type { Answer, Route } from './route.ts';
@@ -85,7 +85,7 @@ function createHandler(pipeline: RequestPipeline, route: Route): Middleware {
   const checkBody = route.body ? bodyValidator(route.body) : checkOptional;
   const mayBeEmpty = route.bodyOptional ?? !route.body;
   const ignoresIfMatch = route.method !== 'get' && !route.ifMatch;
-  const waitForHandler = route.method === 'get' ? waitWhileConnected : waitForTurn;
+  const waitForHandler = route.method === 'get' ? admitWhileConnected : admitRequest;
   const handle: Middleware = async (ctx) => {
     const availability = api.availability();
     if (route.access !== 'open' && availability !== 'up' && availability !== 'draining')

@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { Type } from '../../../shared/domain/jsonSchema.ts';
 import {
   cancelReplay,
-  requireStartable,
+  resolveReplayInput,
   startReplay,
   type ReplayInput,
 } from '../../../shared/replays/commands.ts';
@@ -113,7 +113,7 @@ const startReplayRoute = defineRoute({
   ],
   idempotency: {
     reserve: async (api, { actor, body }) => {
-      await requireStartable(api, actor, (signal) =>
+      await resolveReplayInput(api, actor, (signal) =>
         parseReplayBody(api, actor.account_id, body, signal),
       );
       return { id: api.ids.typeId('replay') };

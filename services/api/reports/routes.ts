@@ -2,12 +2,12 @@ import { Type } from '../../../shared/domain/jsonSchema.ts';
 import type { Context } from 'koa';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
-import { sessionReport } from '../../../shared/reports/readReport.ts';
+import { renderSessionReport } from '../../../shared/reports/readReport.ts';
 import { CONTENT_SECURITY_POLICY } from '../../../shared/reports/style.ts';
 import { findOwnSession } from '../../../shared/sessions/queries.ts';
 import { reportMissingLeaf } from '../../../shared/transparency/leaves/missingLeaf.ts';
 import { proveEvent } from '../../../shared/transparency/proof/proveEvent.ts';
-import { headOfSession, provenOf } from '../../../shared/transparency/proof/sessionProof.ts';
+import { headOfSession, toProvenEvent } from '../../../shared/transparency/proof/sessionProof.ts';
 import { sendExport } from '../exports/send.ts';
 import { encode } from '../exports/serialize.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
@@ -43,14 +43,14 @@ const reportSessionRoute = defineRoute({
     await sendExport({ api, actor, ctx, setHeaders: setReportHeaders }, async (signal) => {
       await findOwnSession(api, account_id, session_id);
       const head = await headOfSession(api.store, session_id);
-      const proof = await proveEvent(api.tiles, provenOf(head));
+      const proof = await proveEvent(api.tiles, toProvenEvent(head));
       if (!proof) throw await reportMissingLeaf(api, head);
       const made_at = isoTime(recordingTime(api.clock));
       const report = { session_id, made_at, proof, last: head.revision };
       const detail = `report, revisions 0 to ${head.revision}`;
       return {
         audited: { action: 'read', subject: sessionStream(session_id), detail },
-        chunks: encode(sessionReport(api, report, signal), account_id),
+        chunks: encode(renderSessionReport(api, report, signal), account_id),
       };
     });
     return undefined;

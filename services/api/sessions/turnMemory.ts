@@ -5,7 +5,7 @@ import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import type { TurnRow } from '../../../shared/readModels/tables.ts';
 import type { AccountTurn } from '../../../shared/runs/live/liveTurns.ts';
 import type { TurnSnapshot } from '../../../shared/runs/live/followTurn.ts';
-import { recordedTurn } from '../../../shared/sessions/turns/recordedTurn.ts';
+import { buildRecordedTurn } from '../../../shared/sessions/turns/recordedTurn.ts';
 import { readTurn } from '../../../shared/sessions/turns/turn.ts';
 import type { RouteContext } from '../context.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
@@ -57,7 +57,10 @@ export async function readTurnRecord(
       storedBytes = bytes;
     });
     // In a fork, a shared turn appears as the fork's own.
-    return { turn: recordedTurn({ ...row, session_id }), stream: sessionStream(row.session_id) };
+    return {
+      turn: buildRecordedTurn({ ...row, session_id }),
+      stream: sessionStream(row.session_id),
+    };
   });
   held.shrinkTo(STREAM_MEMORY_PER_BYTE * storedBytes);
   return { ...held.result, done: held.release };

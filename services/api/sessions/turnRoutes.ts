@@ -4,7 +4,7 @@ import type { Position } from '../../../shared/ports/eventStore.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { abortable } from '../../../shared/lib/concurrency/abortable.ts';
 import { seesReasoning } from '../../../shared/chatTokens/chatAccess.ts';
-import { awaitTurn } from '../../../shared/runs/queueing/awaitTurn.ts';
+import { awaitTurnEnd } from '../../../shared/runs/queueing/awaitTurnEnd.ts';
 import { cancelTurn, reserveCancellation } from '../../../shared/runs/cancelTurn.ts';
 import { waitToBegin } from '../../../shared/lib/concurrency/pacedSteps.ts';
 import { turnNotFoundError } from '../../../shared/sessions/turns/turn.ts';
@@ -139,7 +139,7 @@ const getTurnRoute = defineRoute({
       );
     };
     try {
-      const rendered = await awaitTurn(api.runState, {
+      const rendered = await awaitTurnEnd(api.runState, {
         account_id,
         waitMs: (wait ?? 0) * 1_000,
         signal: ended.signal,

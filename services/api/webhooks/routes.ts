@@ -6,7 +6,7 @@ import {
   deleteWebhook,
   type ChangedWebhook,
 } from '../../../shared/webhooks/changeWebhook.ts';
-import { createWebhook, requireCreatable } from '../../../shared/webhooks/createWebhook.ts';
+import { createWebhook, prepareWebhookUrl } from '../../../shared/webhooks/createWebhook.ts';
 import {
   listOwnWebhooks,
   requireOwnWebhook,
@@ -76,7 +76,7 @@ const createWebhookRoute = defineRoute({
   data: CreatedWebhook,
   errors: ['webhook_limit_reached'],
   idempotency: {
-    prepare: (api, { actor, body }) => requireCreatable(api, actor, body),
+    prepare: (api, { actor, body }) => prepareWebhookUrl(api, actor, body),
     reserve: ({ ids }) => ({ id: ids.typeId('webhook') }),
   },
   returnsLocation: true,

@@ -2,10 +2,10 @@ import { resolve } from 'node:path';
 import { InvalidArgumentError, type Command } from 'commander';
 import { isoTime, recordingTime } from '../../../shared/ports/clock.ts';
 import { recordAudit } from '../../../shared/audit/commands.ts';
-import { readUntilComplete } from '../../../shared/eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../../shared/eventlog/reading/readUntilComplete.ts';
 import type { StreamFlaw } from '../../../shared/eventlog/reading/streamDamage.ts';
 import type { StoredEvent } from '../../../shared/ports/eventStore.ts';
-import { sessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
+import { renderSessionReport, type ReportRequest } from '../../../shared/reports/readReport.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { createLeafProver } from '../../../shared/transparency/leaves/leafProver.ts';
@@ -77,7 +77,8 @@ async function writeReportFile(
 ): Promise<void> {
   await writeCompleteFile(file, { replace }, async (target) => {
     const stores = { ...operator, tiles: await operator.tiles() };
-    for await (const piece of sessionReport(stores, request, signal)) await target.writeFile(piece);
+    for await (const piece of renderSessionReport(stores, request, signal))
+      await target.writeFile(piece);
   });
 }
 

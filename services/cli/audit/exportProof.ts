@@ -6,7 +6,7 @@ import {
   proveEvent,
   type EventProof,
 } from '../../../shared/transparency/proof/proveEvent.ts';
-import { provenOf } from '../../../shared/transparency/proof/sessionProof.ts';
+import { toProvenEvent } from '../../../shared/transparency/proof/sessionProof.ts';
 import { NO_LEAF } from '../../../shared/transparency/leaves/leafComparison.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
 import {
@@ -76,7 +76,7 @@ async function proveNewest(
   operator: CliContext['operator'],
   head: StoredEvent,
 ): Promise<EventProof> {
-  const proof = await proveEvent(await operator.tiles(), provenOf(head), WAIT_MS);
+  const proof = await proveEvent(await operator.tiles(), toProvenEvent(head), WAIT_MS);
   if (proof) return proof;
   const { stream, revision } = head;
   throw await reportDamage(operator, stream, {
@@ -104,7 +104,7 @@ export async function proveForExport(
   }
   const acceptedVkeys = given === undefined ? vkeys : [given];
   const older = await openGiven(tiles, file!, { text, vkeys: acceptedVkeys });
-  const under = await proofUnder(tiles, provenOf(head), older.text);
+  const under = await proofUnder(tiles, toProvenEvent(head), older.text);
   if (under) return { proof: under, vkey: older.vkey, consistency: undefined };
   const proof = await proveNewest(operator, head);
   const consistency = await proveConsistency(tiles, older.head, proof.checkpoint);

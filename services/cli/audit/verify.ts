@@ -6,7 +6,7 @@ import { isTurnlogError, logChangedError } from '../../../shared/lib/errors/turn
 import type { LogReading } from '../../../shared/readModels/integrity/verifyRows.ts';
 import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
 import { createTextChecker } from '../../../shared/eventlog/encryption/textChecker.ts';
-import { verifyChains, type ChainMismatch } from '../../../shared/eventlog/reading/verifyChains.ts';
+import { verifyChains, type ChainFault } from '../../../shared/eventlog/reading/verifyChains.ts';
 import {
   compareHeads,
   type HeadComparison,
@@ -92,7 +92,7 @@ interface Verified {
   events: number;
   position: Position | undefined;
   complete: boolean;
-  misfit: ChainMismatch | undefined;
+  misfit: ChainFault | undefined;
   fault: LocatedFault | undefined;
   /** True if the texts were checked as well. */
   texts: boolean;
@@ -237,7 +237,7 @@ function verdictLines({ events, position, complete, misfit, fault, texts }: Veri
 }
 
 /** The findings of witnesses and kept checkpoints, as data and in lines; the lines omit the refusal. */
-export const describeOutside = ({ compared, troubles, refusal, outvoted }: Comparison) => ({
+export const describeOutsideEvidence = ({ compared, troubles, refusal, outvoted }: Comparison) => ({
   data: { compared, not_compared: troubles, outvoted, refusal: refusal ?? null },
   lines: [
     ...outvoted.map((reason) => `Outvoted by the other witnesses: ${reason}`),
@@ -312,7 +312,7 @@ export async function verifyEverything(
       ? await compareWithHeads(context, file, continueCommand(rest))
       : undefined;
   const heads = compared?.data ?? null;
-  const described = describeOutside(outside);
+  const described = describeOutsideEvidence(outside);
   const compare = tree && { size: tree.size, checkpoint: tree.given?.size ?? null };
   const data = {
     complete: complete && heads?.complete !== false,

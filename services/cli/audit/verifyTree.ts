@@ -8,11 +8,11 @@ import {
   readLogTrees,
 } from '../../../shared/transparency/logTrees.ts';
 import type { TileReader } from '../../../shared/transparency/tileStore.ts';
-import { nameChange } from '../../../shared/transparency/proof/nameChange.ts';
+import { describeTreeChange } from '../../../shared/transparency/proof/describeTreeChange.ts';
 import { openCheckpoint } from '../../../shared/transparency/proof/openCheckpoint.ts';
 import type { TreeChecker } from '../../../shared/transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../../shared/transparency/proof/treeFault.ts';
-import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
+import { findLeafIndex } from '../../../shared/transparency/tlog/leaf.ts';
 import { formatVkey, parseVkey, type NoteKey } from '../../../shared/transparency/tlog/noteKeys.ts';
 import type { TreeHead } from '../../../shared/transparency/tlog/verify.ts';
 import { openCheckpointFile, readOwnHead, readVkeys } from './checkpoints.ts';
@@ -130,7 +130,7 @@ async function leafAfter(
   const event = await operator.store.eventAt(after);
   if (!event) return undefined;
   const { hash } = decodeEvent(event).metadata;
-  const index = await leafIndexOf(reader, { position: after, hash }, size);
+  const index = await findLeafIndex(reader, { position: after, hash }, size);
   return index === undefined ? undefined : index + 1;
 }
 
@@ -204,6 +204,6 @@ export async function locateFault(
     index,
     kind,
     event: { id, stream, revision, position },
-    reason: await nameChange(where, { index, found, expected }),
+    reason: await describeTreeChange(where, { index, found, expected }),
   };
 }

@@ -14,7 +14,7 @@ import { EXIT } from '../exitCodes.ts';
 import { formatRate } from '../progressLine.ts';
 import { environmentOfBackup, locateBackup, type FolderOptions } from './folders.ts';
 import { addRestoreCommand } from './restore.ts';
-import { findMisfit } from './verifyCopy.ts';
+import { findBackupFault } from './verifyCopy.ts';
 
 function describeBackup(
   { folder, keysFolder }: BackupFolders,
@@ -62,7 +62,7 @@ async function makeBackup(
     const misfit =
       written.log === null
         ? undefined
-        : await findMisfit(context, environmentOfBackup(env, folders));
+        : await findBackupFault(context, environmentOfBackup(env, folders));
     if (signal.aborted) return undefined;
     closeBackupDatabases(folders);
     const { notIncluded: _said, lacksMasterKey: _lacks, ...described } = written;

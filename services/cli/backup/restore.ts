@@ -28,9 +28,9 @@ import {
   readReceiptFiles,
   type ErasureOutcome,
 } from './eraseAgain.ts';
-import { describeOutside } from '../audit/verify.ts';
+import { describeOutsideEvidence } from '../audit/verify.ts';
 import { locateBackup, WITHOUT_OTHERS, type FolderOptions } from './folders.ts';
-import { findMisfit, findTreeAhead } from './verifyCopy.ts';
+import { findBackupFault, findTreeAhead } from './verifyCopy.ts';
 
 interface RestoreOptions extends FolderOptions {
   checkpoint?: string[];
@@ -57,7 +57,7 @@ async function requireFit(
   const misfit =
     manifest.log === null
       ? undefined
-      : await findMisfit(terminal, { ...terminal.env, ...WITHOUT_OTHERS });
+      : await findBackupFault(terminal, { ...terminal.env, ...WITHOUT_OTHERS });
   terminal.signal.throwIfAborted();
   if (misfit === undefined || damaged) return misfit;
   throw restoreError(
@@ -182,7 +182,7 @@ function describeRestore(
   return [
     `The backup of ${at} is restored${log === null ? '' : ` into ${config.DATA_DIR}: ${log.events} events`}.`,
     ...(misfit === undefined ? [] : [`It does not fit: ${misfit}`]),
-    ...describeOutside(comparison).lines,
+    ...describeOutsideEvidence(comparison).lines,
     ...(declared === undefined
       ? []
       : [
@@ -240,7 +240,7 @@ async function restoreInto(
         at: manifest.at,
         log: manifest.log,
         misfit: misfit ?? null,
-        ...describeOutside(comparison).data,
+        ...describeOutsideEvidence(comparison).data,
         log_id: declared ?? manifest.log?.log_id ?? null,
         erasures: outcomes.map(presentOutcome),
       },

@@ -14,7 +14,7 @@ import type { TerminalContext } from '../context.ts';
  * its texts. Resolves with what does not fit, in a sentence; undefined if everything does, or the signal
  * aborted.
  */
-export async function findMisfit(
+export async function findBackupFault(
   terminal: TerminalContext,
   env: Environment,
 ): Promise<string | undefined> {

@@ -1,6 +1,9 @@
 import type { Command } from 'commander';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
-import { openTexts, type ReadableEvent } from '../../../shared/eventlog/encryption/openTexts.ts';
+import {
+  decryptTextsInData,
+  type ReadableEvent,
+} from '../../../shared/eventlog/encryption/openTexts.ts';
 import { toCommitments } from '../../../shared/eventlog/encryption/protectedText.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
 import type { CliContext, WithOperator } from '../context.ts';
@@ -29,7 +32,7 @@ async function tail(
 ): Promise<void> {
   const { store } = operator;
   for await (const batch of store.subscribe({ after, batchSize: BATCH_SIZE, signal })) {
-    const events = await openTexts(store.keys, batch.events);
+    const events = await decryptTextsInData(store.keys, batch.events);
     for (const event of events) output.stream(formatEvent(event));
     if (batch.caughtUp && !follow) return;
   }

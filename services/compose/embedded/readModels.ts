@@ -9,7 +9,7 @@ import type { StreamSource } from '../../../shared/eventlog/reading/reportDamage
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
 import type { DamagedRows } from '../../../shared/readModels/integrity/damagedRows.ts';
 import { waitUntilCaughtUp } from '../../../shared/projections/progress.ts';
-import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
+import { cacheRowsUntilChange } from '../../../shared/projections/cacheRowsUntilChange.ts';
 import { readYourWrites } from '../../../shared/projections/readYourWrites.ts';
 import type { RunContext } from '../../../shared/runs/context.ts';
 import { interruptOrphanedTurns } from '../../../shared/runs/recovery/interruptTurn.ts';
@@ -57,7 +57,7 @@ export async function openEmbeddedReadModels(
     (readers) => readers.close(),
   );
   const checked = checkedReadModels(queries, source, source.damagedRows);
-  const readModels = { ...checked, ...rowsUntilChange(checked, progress) };
+  const readModels = { ...checked, ...cacheRowsUntilChange(checked, progress) };
   const options = {
     waitMs: config.VISIBILITY_WAIT_MS,
     late: () => lateReason(projector) ?? projector.logChanged(),

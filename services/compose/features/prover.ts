@@ -50,7 +50,7 @@ import type { Opening } from '../opening.ts';
 import type { EmbeddedLocation } from '../logLocation.ts';
 import { makeSigningKey, readSigningKeys } from '../signingKeys.ts';
 import { systemClock, systemIds } from '../system.ts';
-import { openOutside, storedTrees } from './treeCheck.ts';
+import { openOutsideEvidence, storedTrees } from './storedTrees.ts';
 
 /** The name and keys of a prover of checkpoints. Plain data, so that it can be passed to a thread. */
 interface SigningConfig {
@@ -249,7 +249,7 @@ export async function openThreadProver(
   if (!signing.createsKey || existsSync(signing.keyFile)) readSigningKeys(signing.keyFile);
   const prover = createProverHealth(log, systemClock);
   const trees = storedTrees(signing, treeFilesOf(place), true);
-  const outside = openOutside(config, witnesses);
+  const outside = openOutsideEvidence(config, witnesses);
   const check = createTreeCheck(async (signal) => {
     const isKeyThere = existsSync(signing.keyFile);
     const comparison = await compareTree(log, trees, outside, signal);
@@ -307,7 +307,7 @@ export async function openReplicaTreeCheck(
   log: EventLog,
   trees: StoredTrees,
 ): Promise<TreeCheck> {
-  const outside = openOutside(config, await readConfiguredWitnesses(config));
+  const outside = openOutsideEvidence(config, await readConfiguredWitnesses(config));
   return createTreeCheck(async (signal) => {
     const comparison = await compareTree(log, trees, outside, signal);
     // The key file is the operator's, and says nothing of whether the log was signed.

@@ -15,7 +15,7 @@ import {
   keepTime,
   readConfirmedBefore,
   readKeptTime,
-  recordedBefore,
+  readRecordedBefore,
 } from '../../../shared/erasure/retention/retentionStreams.ts';
 import type { ConfirmationRule } from '../../../shared/erasure/retention/selectAccounts.ts';
 import { sweepSessions } from '../../../shared/erasure/retention/sweepSessions.ts';
@@ -166,7 +166,7 @@ export function retentionSweepPart(
       const startedAt = monotonic();
       // Continue from the judged time, whatever the system clock does meanwhile.
       const clock = { now: () => Math.round(now + monotonic() - startedAt) };
-      const findRecorded = memoizeByHour((before) => recordedBefore(context, before));
+      const findRecorded = memoizeByHour((before) => readRecordedBefore(context, before));
       return sweepSessions({
         readModels,
         logger,

@@ -7,7 +7,7 @@ import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import { createPermitPool } from '../../../shared/lib/concurrency/capacity.ts';
 import { createFairSemaphore } from '../../../shared/lib/concurrency/fairSemaphore.ts';
 import type { AccountFeed } from '../../../shared/feed/accountFeed.ts';
-import { cloudEventOf } from '../../../shared/publicEvents/cloudEvent.ts';
+import { toCloudEvent } from '../../../shared/publicEvents/cloudEvent.ts';
 import type { PublicEvent } from '../../../shared/publicEvents/publicEvent.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import type { ReadModels } from '../../../shared/ports/readModels.ts';
@@ -39,7 +39,7 @@ function webhooksPart(
   const delivery = {
     follow: followFeed(context.feed, context.store, memory),
     send: createWebhookSender({ allowPrivate: config.WEBHOOKS_ALLOW_PRIVATE }),
-    bodyOf: (event: PublicEvent) => JSON.stringify(cloudEventOf(event, config.KAFKA_EVENT_SOURCE)),
+    bodyOf: (event: PublicEvent) => JSON.stringify(toCloudEvent(event, config.KAFKA_EVENT_SOURCE)),
     semaphore: createFairSemaphore('webhook_messages', { permits, bytes: Infinity }),
     isErased: (stream: string) => context.store.keys.isErased(stream),
     textsOf: (row: WebhookRow) => textsOf(context, row),

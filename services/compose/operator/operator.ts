@@ -46,7 +46,7 @@ import {
   treeFolderOf,
   treeFilesOf,
 } from '../features/prover.ts';
-import { openOutside, storedTrees } from '../features/treeCheck.ts';
+import { openOutsideEvidence, storedTrees } from '../features/storedTrees.ts';
 import { openReplayPublisher } from '../features/publisher.ts';
 import { judgeClock } from '../features/retention.ts';
 import { readSigningKeys } from '../signingKeys.ts';
@@ -246,7 +246,7 @@ export async function openOperator(
     tiles: async () => (ownTree ??= openOwnTree(events, storedTrees(signing, await openTreeOf()))),
     treeOf: async (origin) => (await openTreeOf())(origin),
     async compareWithOutside(signal, others = []) {
-      const outside = openOutside(config, await readConfiguredWitnesses(config));
+      const outside = openOutsideEvidence(config, await readConfiguredWitnesses(config));
       const all = { ...outside, kept: [...outside.kept, ...others] };
       return compareTree(log, storedTrees(signing, await openTreeOf()), all, signal);
     },

@@ -18,7 +18,7 @@ import { openOwnTree } from '../../../shared/transparency/ownTree.ts';
 import { createLeafComparison } from '../../../shared/transparency/leaves/leafComparison.ts';
 import type { Registration } from '../../../shared/ports/instances.ts';
 import { checkedReadModels } from '../../../shared/readModels/integrity/checkedReadModels.ts';
-import { rememberedRows } from '../../../shared/projections/cachedRows.ts';
+import { cacheRowsForOutage } from '../../../shared/projections/cacheRowsForOutage.ts';
 import { changedLogReason, distrustReason } from '../../followers/projector/status.ts';
 import { healingReason } from '../../followers/projector/heal.ts';
 import { startRolloutProjector } from '../../followers/projector/rolloutProjector.ts';
@@ -86,7 +86,7 @@ async function openApi(
   const { store, quotas, damaged, readModels, instances, instanceMonitor, logger } = common;
   const id = systemIds.uuid();
   const isGone = (owner: string): boolean => owner === id || instanceMonitor.isDead(owner);
-  const remembered = rememberedRows(readModels, store);
+  const remembered = cacheRowsForOutage(readModels, store);
   const cachedRows = {
     ...remembered,
     forget(stream?: string) {

@@ -19,7 +19,7 @@ export interface RestoredLog {
 }
 
 /** The restored log, when that is why a subscription from this checkpoint failed. */
-export const restoredLog = (
+export const findRestoredLog = (
   error: unknown,
   checkpoint: Checkpoint | undefined,
 ): RestoredLog | undefined =>

@@ -10,7 +10,7 @@ import {
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import { percentOf } from '../../../shared/projections/progress.ts';
 import { createLogEndEstimate } from '../../../shared/eventlog/identity/endOfLog.ts';
-import { createLogChanges, restoredLog, type RestoredLog } from './logChanges.ts';
+import { createLogChanges, findRestoredLog, type RestoredLog } from './logChanges.ts';
 import type { AppliedBatch, Projection } from './projection.ts';
 import { troubleReason } from './reports.ts';
 
@@ -115,7 +115,7 @@ export async function runProjection(projection: Projection): Promise<RestoredLog
     },
     async onFailure(error) {
       if (signal.aborted) return 'stop';
-      restored = restoredLog(error, state.checkpoint);
+      restored = findRestoredLog(error, state.checkpoint);
       if (restored) return 'stop';
       if (isTurnlogError(error, 'log_changed')) return changes.onRefused(error);
       if (state.events > eventsBefore) pauses.reset();

@@ -1,5 +1,5 @@
-import type { AskJudge, Judged } from '../../../shared/replays/comparison/comparePair.ts';
-import { codeOf } from '../../../shared/replays/comparison/compareTurn.ts';
+import type { AskJudge, JudgeAnswer } from '../../../shared/replays/comparison/comparePair.ts';
+import { findFailureCode } from '../../../shared/replays/comparison/compareTurn.ts';
 import { judgeSessionId } from '../../../shared/replays/comparison/judgeSession.ts';
 import {
   readSessionStart,
@@ -36,9 +36,9 @@ const judgeAgent = (
 const BUDGET_EXHAUSTED = { code: 'budget_exhausted' } as const;
 
 /** The answer of a judge, or the code of its failure. */
-function judgeResult({ end }: WholeTurn): Pick<Judged, 'output' | 'code'> {
+function judgeResult({ end }: WholeTurn): Pick<JudgeAnswer, 'output' | 'code'> {
   if (end?.type === 'session.turn_completed.v1') return { output: end.data.output };
-  return { code: codeOf(end) ?? 'turn_interrupted' };
+  return { code: findFailureCode(end) ?? 'turn_interrupted' };
 }
 
 /** Asks models to judge replayed turns, each in a separate session marked as a judge's. */
@@ -56,12 +56,12 @@ export const createAskJudge =
       sessionId,
       onTry: (_, of, tokens) => budget.took({ session_id, turn: of, in: sessionId, tokens }),
     });
-    const judged = (result: Pick<Judged, 'output' | 'code'>): Judged => ({
+    const judged = (result: Pick<JudgeAnswer, 'output' | 'code'>): JudgeAnswer => ({
       session_id: sessionId,
       ...result,
       ...(turns.tokens().total > 0 && { tokens: turns.tokens() }),
     });
-    const failed = (error: unknown): Judged => {
+    const failed = (error: unknown): JudgeAnswer => {
       signal.throwIfAborted();
       if (error instanceof BudgetSpent) return judged(BUDGET_EXHAUSTED);
       if (error instanceof ProcessesDied) return judged({ code: 'crash' });

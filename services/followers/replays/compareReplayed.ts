@@ -1,12 +1,12 @@
 import type {
-  Comparing,
+  ComparisonContext,
   TurnPair,
   WholeTurn,
 } from '../../../shared/replays/comparison/turnPair.ts';
 import type { TurnComparison } from '../../../shared/replays/events.ts';
 import type { SessionReplay, SessionRun } from './beginSessionReplay.ts';
 import type { ReplayRunContext } from './replayContext.ts';
-import { acquireForAttempt, noteAttempt, ProcessesDied, type CountedTurn } from './replayTurn.ts';
+import { acquireForAttempt, openAttempt, ProcessesDied, type CountedTurn } from './replayTurn.ts';
 
 /** The code of a turn in which processes died. */
 export const CRASH = 'crash';
@@ -19,7 +19,7 @@ export const ownTokens = ({ end }: WholeTurn): number =>
 async function compareInAttempt(
   replaying: ReplayRunContext,
   { counted, pair }: { counted: CountedTurn; pair: TurnPair },
-  comparing: Pick<Comparing, 'budget' | 'signal'>,
+  comparing: Pick<ComparisonContext, 'budget' | 'signal'>,
 ): Promise<TurnComparison> {
   const { signal } = comparing;
 
@@ -27,12 +27,12 @@ async function compareInAttempt(
     signal.throwIfAborted();
     await using resources = new AsyncDisposableStack();
     resources.use(await acquireForAttempt(replaying, counted, [], signal));
-    resources.use(await noteAttempt(replaying, counted, signal));
+    resources.use(await openAttempt(replaying, counted, signal));
     return resources.move();
   }
 
   let attempt = await begin();
-  const outsideAttempt: Comparing['outsideAttempt'] = async (work) => {
+  const outsideAttempt: ComparisonContext['outsideAttempt'] = async (work) => {
     await attempt[Symbol.asyncDispose]();
     try {
       return await work();
@@ -47,7 +47,7 @@ async function compareInAttempt(
   }
 }
 
-const doWork: Comparing['outsideAttempt'] = (work) => work();
+const doWork: ComparisonContext['outsideAttempt'] = (work) => work();
 
 /**
  * Compares a turn with its replay. A comparison in which the process dies would end it at every start:

@@ -133,7 +133,7 @@ export async function acquireForAttempt(
 }
 
 /** Notes that an attempt begins. Disposing of it notes its end, once. */
-export async function noteAttempt(
+export async function openAttempt(
   { context, attempts }: AttemptContext,
   counted: CountedTurn,
   signal: AbortSignal,
@@ -168,7 +168,7 @@ async function attemptTurn(
   held.use(await acquireForAttempt(replaying, turnToRun, [semaphore], signal));
   held.defer(await throttle.begin(signal));
   if (turnToRun.budget.isSpent()) throw new BudgetSpent();
-  await using _attempt = await noteAttempt(replaying, turnToRun, signal);
+  await using _attempt = await openAttempt(replaying, turnToRun, signal);
   await runNext(replaying, turnToRun, next, signal);
 }
 

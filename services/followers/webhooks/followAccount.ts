@@ -5,7 +5,7 @@ import {
   type IdentifiableLog,
 } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { AccountFeed, FeedItem, FeedPage } from '../../../shared/feed/accountFeed.ts';
-import { cursorOf } from '../../../shared/feed/cursor.ts';
+import { formatCursor } from '../../../shared/feed/cursor.ts';
 import type { FeedMemory } from '../../../shared/feed/pageMemory.ts';
 import type { MemoryLedger } from '../../../shared/lib/memory/ledger.ts';
 import type { Position } from '../../../shared/ports/eventStore.ts';
@@ -45,7 +45,7 @@ export type FollowAccount = (options: FollowAccountOptions) => AsyncIterable<Fol
 
 async function cursorAt(log: IdentifiableLog, position: Position): Promise<string | undefined> {
   const [identity, event] = [await readLogIdentity(log), await log.eventAt(position)];
-  return identity && event && cursorOf(createCheckpoint(identity, event));
+  return identity && event && formatCursor(createCheckpoint(identity, event));
 }
 
 /** Follows accounts through their feed, with memory from the ledger. */

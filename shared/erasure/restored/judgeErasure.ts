@@ -1,6 +1,6 @@
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { keysNamedBy } from '../../eventlog/encryption/protectedStore.ts';
-import { chainFault, type Link } from '../../eventlog/hashChain.ts';
+import { findChainFault, type Link } from '../../eventlog/hashChain.ts';
 import type { StreamSource } from '../../eventlog/reading/reportDamage.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { LIMITS } from '../../limits.ts';
@@ -47,7 +47,7 @@ async function readChain(
       return;
     }
     const event = decodeEvent(stored);
-    const fault = chainFault(event, previous);
+    const fault = findChainFault(event, previous);
     if (fault !== undefined)
       read.fault ??= `the event at revision ${stored.revision} of its stream does not fit: ${fault}`;
     previous = { revision: event.revision, hash: event.metadata.hash };

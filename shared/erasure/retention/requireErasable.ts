@@ -12,7 +12,7 @@ import type { HandleContext } from '../../commandHandling/handle.ts';
 import type { JudgedTime } from './judgeClock.ts';
 import { erasureRefusedError } from '../errors.ts';
 import { requireNotNeeded, type DependentQueries, type Minimum } from './requireNotNeeded.ts';
-import { recordedBefore } from './retentionStreams.ts';
+import { readRecordedBefore } from './retentionStreams.ts';
 import { readRetentionPolicy } from './retentionPolicy.ts';
 
 const DAY_MS = 86_400_000;
@@ -197,7 +197,7 @@ async function requireRecordedBefore(
   { position }: Pick<RecordedEvent, 'position'>,
   time: number,
 ): Promise<void> {
-  const find = context.recordedBefore ?? ((before) => recordedBefore(context, before));
+  const find = context.recordedBefore ?? ((before) => readRecordedBefore(context, before));
   if ((await find(time))(position)) return;
   throw erasureRefusedError(
     'The session is younger than the time of its last event says: the clock was behind when that was recorded.',

@@ -119,7 +119,7 @@ async function readMark(source: StreamSource, revision: number): Promise<Mark> {
  * the clock may have been behind. Events from before the first proven time count as recorded before
  * any time. Errors: those of readPage.
  */
-export async function recordedBefore(
+export async function readRecordedBefore(
   source: StreamSource,
   time: number,
 ): Promise<(position: Position) => boolean> {

@@ -4,7 +4,7 @@
  */
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent } from '../../ports/eventStore.ts';
-import { ciphertextLength, createTextCloser } from './protectedText.ts';
+import { ciphertextLength, createTextEncrypter } from './protectedText.ts';
 
 const BOX_MEMBER_CHARS = '"box":"",'.length;
 
@@ -19,7 +19,7 @@ export const ciphertextsLength = ({ toClose }: Pick<EncodedEvent, 'toClose'>): n
 export function withCiphertexts({ toClose, ...event }: EncodedEvent, stream: string): EncodedEvent {
   if (!toClose) return event;
   const { texts, key } = toClose;
-  const closeText = createTextCloser(key, stream);
+  const closeText = createTextEncrypter(key, stream);
   let { data } = event;
   for (const text of texts) {
     const committed = `{"sha256":"${text.sha256}"}`;

@@ -8,9 +8,15 @@ import type { StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { RecordedEvent } from '../event.ts';
-import { closedText, markOpenTexts } from './closedText.ts';
+import { formatEncryptedText, escapePlainTexts } from './encryptedText.ts';
 import type { ReadingKeys } from './keyring.ts';
-import { addKeyIds, fillPlaces, lacksBox, replaceBoxes, textPlace } from './protectedJson.ts';
+import {
+  addKeyIds,
+  fillPlaces,
+  lacksCiphertext,
+  replaceCiphertexts,
+  textPlace,
+} from './protectedJson.ts';
 import {
   InvalidCiphertext,
   keyIdOf,
@@ -44,7 +50,7 @@ export interface ReadableEvent extends StoredEvent {
 /** The event with empty texts, for readers that need none: no key is used, so a lost one is no obstacle. */
 export const withEmptyTexts = (stored: StoredEvent): ReadableEvent => ({
   ...stored,
-  data: replaceBoxes(stored.data, () => '""'),
+  data: replaceCiphertexts(stored.data, () => '""'),
   stored,
 });
 
@@ -146,7 +152,7 @@ function replaceTexts(event: StoredEvent, lookup: Lookup, show: ShowText): Reada
   let erased = false;
   let texts = 0;
   try {
-    const data = replaceBoxes(event.data, (box, sha256) => {
+    const data = replaceCiphertexts(event.data, (box, sha256) => {
       const key = lookup(event.stream, keyIdOf(box));
       if (isTurnlogError(key)) throw key;
       lastKey = key ?? lastKey;
@@ -166,7 +172,7 @@ function replaceTexts(event: StoredEvent, lookup: Lookup, show: ShowText): Reada
 
 /** A text without its ciphertext, as in a copy that omits them, can't be read. */
 const requireCiphertexts = (event: StoredEvent, readable: ReadableEvent): ReadableEvent =>
-  readable.unreadable || !lacksBox(readable.data)
+  readable.unreadable || !lacksCiphertext(readable.data)
     ? readable
     : {
         ...event,
@@ -183,8 +189,8 @@ function openTextsApart(event: StoredEvent, lookup: Lookup): ReadableEvent {
 }
 
 function withClosedTexts(event: StoredEvent): ReadableEvent {
-  const data = replaceBoxes(markOpenTexts(event.data), (box, sha256) =>
-    JSON.stringify(closedText(box, sha256)),
+  const data = replaceCiphertexts(escapePlainTexts(event.data), (box, sha256) =>
+    JSON.stringify(formatEncryptedText(box, sha256)),
   );
   return data === event.data ? event : { ...event, data, stored: event };
 }
@@ -201,10 +207,10 @@ interface OpenOptions {
 
 /**
  * Decrypts the texts of stored events. Events that `staysClosed` selects keep encrypted texts
- * (closedText.ts). The work takes turns with that of other accounts. Throws `store_unavailable` when
+ * (encryptedText.ts). The work takes turns with that of other accounts. Throws `store_unavailable` when
  * the keys can't be reached.
  */
-export async function openTexts(
+export async function decryptTextsInData(
   keys: ReadingKeys,
   events: readonly StoredEvent[],
   { staysClosed = () => false, accountId = FOLLOWERS }: OpenOptions = {},
@@ -221,8 +227,8 @@ export async function openTexts(
 }
 
 /**
- * Decrypts the texts of stored events and keeps them apart from the data, for `openedEvent` and
- * `disclosedEvent`: texts of megabytes are neither written nor parsed as JSON. Throws as openTexts.
+ * Decrypts the texts of stored events and keeps them apart from the data, for `decodeOpenedEvent` and
+ * `decodeDisclosedEvent`: texts of megabytes are neither written nor parsed as JSON. Throws as decryptTextsInData.
  */
 export async function decryptTexts(
   keys: ReadingKeys,
@@ -241,7 +247,7 @@ function decodeReadable(event: ReadableEvent, show: ShowText): RecordedEvent {
 }
 
 /** Decodes an event with decrypted texts. Throws its `unreadable` error, or SyntaxError. */
-export const openedEvent = (event: ReadableEvent): OpenedEvent => ({
+export const decodeOpenedEvent = (event: ReadableEvent): OpenedEvent => ({
   ...decodeReadable(event, stringOf),
   erased: event.erased === true,
   key: event.key,
@@ -249,9 +255,9 @@ export const openedEvent = (event: ReadableEvent): OpenedEvent => ({
 
 /**
  * Decodes an event of `decryptTexts` with the salt and the commitment of each text, from which the
- * hash can be recomputed; erased texts are marked. Throws as openedEvent.
+ * hash can be recomputed; erased texts are marked. Throws as decodeOpenedEvent.
  */
-export const disclosedEvent = (event: ReadableEvent): RecordedEvent =>
+export const decodeDisclosedEvent = (event: ReadableEvent): RecordedEvent =>
   decodeReadable(event, (text) => text);
 
 /**
@@ -261,18 +267,13 @@ export const disclosedEvent = (event: ReadableEvent): RecordedEvent =>
 export const openEvents = async (
   keys: ReadingKeys,
   events: readonly StoredEvent[],
-): Promise<OpenedEvent[]> => (await decryptTexts(keys, events)).map(openedEvent);
+): Promise<OpenedEvent[]> => (await decryptTexts(keys, events)).map(decodeOpenedEvent);
 
 /**
  * Decodes stored events with the salt and the commitment of each text, from which the hash can be
  * recomputed; erased texts are marked. Throws as openEvents.
  */
-export async function discloseEvents(
+export const discloseEvents = async (
   keys: ReadingKeys,
   events: readonly StoredEvent[],
-): Promise<RecordedEvent[]> {
-  const lookup = await createLookup(keys, events);
-  return events.map((event) =>
-    disclosedEvent(requireCiphertexts(event, openTextsApart(event, lookup))),
-  );
-}
+): Promise<RecordedEvent[]> => (await decryptTexts(keys, events)).map(decodeDisclosedEvent);

@@ -9,21 +9,21 @@ import { keyIdOf, looksProtected } from './protectedText.ts';
 const CLOSED = /\{"box":"([\w-]{16}\.[\w-]+)","sha256":"([0-9a-f]{64})"\}/g;
 
 /** True for a member named `box`: inside a string its quotes would be escaped. */
-export const hasBoxes = (data: string): boolean => data.includes('"box"');
+export const hasCiphertexts = (data: string): boolean => data.includes('"box"');
 
 /**
  * Replaces every ciphertext in the data by JSON text. Also handles stores that reformat or reorder
  * the JSON.
  */
-export function replaceBoxes(
+export function replaceCiphertexts(
   data: string,
   replacement: (box: string, sha256: string) => string,
 ): string {
-  if (!hasBoxes(data)) return data;
+  if (!hasCiphertexts(data)) return data;
   const replaced = data.replace(CLOSED, (_text, box: string, sha256: string) =>
     replacement(box, sha256),
   );
-  if (!hasBoxes(replaced)) return replaced;
+  if (!hasCiphertexts(replaced)) return replaced;
   return toCanonical(replaced).replace(CLOSED, (_text, box: string, sha256: string) =>
     replacement(box, sha256),
   );
@@ -42,9 +42,12 @@ function toCanonical(data: string): string {
 }
 
 /** Calls a function for every ciphertext in the data, with its commitment. */
-export function forEachBox(data: string, visit: (box: string, sha256: string) => void): void {
-  if (!hasBoxes(data)) return;
-  replaceBoxes(data, (box, sha256) => {
+export function forEachCiphertext(
+  data: string,
+  visit: (box: string, sha256: string) => void,
+): void {
+  if (!hasCiphertexts(data)) return;
+  replaceCiphertexts(data, (box, sha256) => {
     visit(box, sha256);
     return '0';
   });
@@ -53,7 +56,7 @@ export function forEachBox(data: string, visit: (box: string, sha256: string) =>
 /** Adds the key ids of all ciphertexts in the data; true when there are any. */
 export function addKeyIds(data: string, ids: Set<string>): boolean {
   let any = false;
-  forEachBox(data, (box) => {
+  forEachCiphertext(data, (box) => {
     ids.add(keyIdOf(box));
     any = true;
   });
@@ -69,7 +72,7 @@ const holdsCommitment = (value: unknown): boolean =>
  * True when data whose ciphertexts were replaced still holds a commitment: it lacks its ciphertext, or
  * stands beside a text or a mark that only readers are shown. The hash of the event is the same.
  */
-export function lacksBox(data: string): boolean {
+export function lacksCiphertext(data: string): boolean {
   // An escape may hide the name.
   if (!data.includes('"sha256"') && !data.includes('\\u')) return false;
   try {

@@ -3,7 +3,7 @@ import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { EventLog, EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { Keyring, ReadingKeys } from './keyring.ts';
-import { openTexts, type ReadableEvent } from './openTexts.ts';
+import { decryptTextsInData, type ReadableEvent } from './openTexts.ts';
 import { createErasureLookup, REMEMBERED_STREAMS } from '../reading/erasureLookup.ts';
 import { streamKind } from '../streams.ts';
 import type { LeafComparison } from '../../transparency/leaves/leafComparison.ts';
@@ -68,7 +68,7 @@ const staysClosedInRows = ({ stream, type }: StoredEvent): boolean =>
 
 /**
  * The log as the projector reads it: the texts of sessions and webhooks stay encrypted
- * (closedText.ts), except titles and labels of sessions.
+ * (encryptedText.ts), except titles and labels of sessions.
  */
 export const withTextsForRows = <Log extends Followed>(log: Log, keys: KeysToOpen): Log =>
   withTexts(log, keys, staysClosedInRows);
@@ -93,7 +93,7 @@ async function openBatch(
   stored: readonly StoredEvent[],
   { keys, staysClosed, isErased }: Opening,
 ): Promise<ReadableEvent[]> {
-  const events = await openTexts(keys, stored, { staysClosed });
+  const events = await decryptTextsInData(keys, stored, { staysClosed });
   for (const event of events)
     if (event.erased && !(await isErased(event.stream))) event.unsaid = true;
   return events;

@@ -42,7 +42,7 @@ export interface TextKey {
 }
 
 /** The texts that an event's data only commits to. Can be sent to another thread. */
-export interface TextsToClose {
+export interface TextsToEncrypt {
   texts: readonly DisclosedText[];
   key: TextKey;
 }
@@ -108,7 +108,7 @@ export function commitText(text: string): DisclosedText {
  * Returns a function that encrypts texts and salts with a random IV for one stream; the ciphertext
  * can't be decrypted in another stream.
  */
-export function createTextCloser(
+export function createTextEncrypter(
   textKey: TextKey,
   stream: string,
 ): (text: DisclosedText) => string {

@@ -61,7 +61,7 @@ export interface SealedEvents {
  * append. Throws `event_invalid` for data that looks like a protected text, `store_unavailable`
  * when a new key can't be created.
  */
-export async function sealEvents(
+export async function commitEventTexts(
   keys: Pick<Keyring, 'issueKey'>,
   streamKey: TextKey | undefined,
   events: readonly NewEvent[],

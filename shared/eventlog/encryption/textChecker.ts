@@ -1,4 +1,4 @@
-import { openTexts } from './openTexts.ts';
+import { decryptTextsInData } from './openTexts.ts';
 import { addKeyIds } from './protectedJson.ts';
 import { keysNamedBy } from './protectedStore.ts';
 import { createErasureLookup } from '../reading/erasureLookup.ts';
@@ -42,7 +42,7 @@ export function createTextChecker({
   return async (stored) => {
     const { stream, type, data } = stored;
     const named = new Set(isErasure(type) ? keysNamedBy(stored) : []);
-    const [readable] = await openTexts(keys, [stored]);
+    const [readable] = await decryptTextsInData(keys, [stored]);
     const { unreadable, erased: hasErasedText } = readable!;
     if (unreadable?.code === 'key_missing') return unreadable.message.replace(/\.$/, '');
     if (unreadable) return (unreadable.cause as Error).message;

@@ -1,8 +1,8 @@
+import { recordedHash } from '../hashChain.ts';
 import { LRUCache } from 'lru-cache';
 import { isTurnlogError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
-import { recordedHash } from '../../transparency/proof/nameChange.ts';
 
 /** Streams whose last delivered event is held in memory: some megabytes. */
 const REMEMBERED_STREAMS = 10_000;

@@ -4,7 +4,13 @@ import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
 import { isErasure } from '../eventTypes.ts';
 import type { RecordedEvent } from '../event.ts';
-import { chainFault, claimedHashes, GENESIS_HASH, writtenHash, type Link } from '../hashChain.ts';
+import {
+  findChainFault,
+  claimedHashes,
+  GENESIS_HASH,
+  writtenHash,
+  type Link,
+} from '../hashChain.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
 /** Stream heads held in memory; the heads of other streams are read again. */
@@ -36,12 +42,12 @@ interface ChainChecker {
 }
 
 /** Why the content of an event that `link` took has another hash; undefined when it has this one. */
-export function contentFault(stored: StoredEvent): string | undefined {
+export function findContentFault(stored: StoredEvent): string | undefined {
   try {
     const event = decodeEvent(stored);
     const { revision, metadata } = event;
     const previous = { revision: revision - 1, hash: metadata.prev_hash };
-    return chainFault(event, revision === 0 ? undefined : previous);
+    return findChainFault(event, revision === 0 ? undefined : previous);
   } catch {
     return "it can't be decoded";
   }
@@ -73,7 +79,7 @@ export function createChainChecker(log: Pick<EventLog, 'readStream'>): ChainChec
       }
       const recorded = decodeEvent(stored);
       heads.set(stored.stream, headOf(recorded));
-      return chainFault(recorded, previous) ?? after;
+      return findChainFault(recorded, previous) ?? after;
     } catch {
       return "it can't be decoded";
     }

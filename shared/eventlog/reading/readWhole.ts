@@ -4,12 +4,12 @@ import { SLICE_BYTES, yieldToEventLoop } from '../../lib/concurrency/yieldToEven
 import { LIMITS } from '../../limits.ts';
 import type { ReadOptions, StoredEvent } from '../../ports/eventStore.ts';
 import { decryptTexts } from '../encryption/openTexts.ts';
-import { hasBoxes } from '../encryption/protectedJson.ts';
+import { hasCiphertexts } from '../encryption/protectedJson.ts';
 import { toDamageError, reportDamage, reportLostKey, type StreamSource } from './reportDamage.ts';
 import { endsWithErasure } from './erasureLookup.ts';
 import { withReadMemory } from './readMemory.ts';
 import type { StreamFlaw } from './streamDamage.ts';
-import { readUntilComplete } from './untilWhole.ts';
+import { readUntilComplete } from './readUntilComplete.ts';
 import {
   selectEventsAfter,
   checkPage,
@@ -175,7 +175,7 @@ async function requireLegacy(
   const options = { direction: 'forwards', from: 0, limit: BEGINNING, maxBytes } as const;
   const beginning = await readStored(source, stream, options);
   const before = beginning.filter(({ revision }) => revision < plain.stored.revision);
-  if (before.some(({ data }) => hasBoxes(data)))
+  if (before.some(({ data }) => hasCiphertexts(data)))
     throw await reportDamage(source, stream, plainTextFlaw(plain));
   await requireLeaves(source, stream, beginning);
 }

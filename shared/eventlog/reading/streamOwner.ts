@@ -8,7 +8,9 @@ interface OwnerSource {
 }
 
 /** The account that an event names; undefined for an event whose metadata are invalid. */
-export function accountIn({ metadata: text }: Pick<StoredEvent, 'metadata'>): string | undefined {
+export function parseAccountId({
+  metadata: text,
+}: Pick<StoredEvent, 'metadata'>): string | undefined {
   try {
     const metadata: unknown = JSON.parse(text);
     return isValidMetadata(metadata) ? metadata.account_id : undefined;
@@ -24,7 +26,7 @@ export async function readRecordedOwner(
 ): Promise<string | undefined> {
   try {
     const [first] = await store.readStream(stream, { direction: 'forwards', limit: 1 });
-    return first && accountIn(first);
+    return first && parseAccountId(first);
   } catch (error) {
     if (isTurnlogError(error, 'stream_damaged')) return undefined;
     throw error;

@@ -1,5 +1,6 @@
+import { recordedHash } from '../hashChain.ts';
 import { createSerialQueue } from '../../lib/concurrency/serialQueue.ts';
-import { contentFault, createChainChecker } from './chainChecker.ts';
+import { findContentFault, createChainChecker } from './chainChecker.ts';
 import type {
   Checkpoint,
   EventBatch,
@@ -7,8 +8,7 @@ import type {
   Position,
   StoredEvent,
 } from '../../ports/eventStore.ts';
-import { beginsFork, forkFault } from '../../transparency/proof/forkFault.ts';
-import { recordedHash } from '../../transparency/proof/nameChange.ts';
+import { beginsFork, findForkFault } from '../../transparency/proof/forkFault.ts';
 import type { FoundFault, Leaf, TreeChecker } from '../../transparency/proof/treeChecker.ts';
 import type { TreeFault } from '../../transparency/proof/treeFault.ts';
 
@@ -28,7 +28,7 @@ interface VerifyProgress {
 }
 
 /** The first event that breaks its chain, or whose texts can't be read. */
-export interface ChainMismatch {
+export interface ChainFault {
   stream: string;
   revision: number;
   id: string;
@@ -39,7 +39,7 @@ export interface ChainMismatch {
 
 /** The first finding: an event that breaks its chain, or a difference from the tree. */
 type VerificationFinding =
-  | { misfit: ChainMismatch; fault?: never; found?: never }
+  | { misfit: ChainFault; fault?: never; found?: never }
   | { fault: TreeFault; found: StoredEvent | undefined; misfit?: never };
 
 interface Verification {
@@ -122,7 +122,7 @@ export async function verifyChains({
       const chainResult = isLinked ? undefined : chain.check(stored);
       const reason =
         (typeof chainResult === 'object' ? await chainResult : chainResult) ??
-        (beginsFork(stored) ? await forkFault(store, stored) : undefined) ??
+        (beginsFork(stored) ? await findForkFault(store, stored) : undefined) ??
         (textFault && (await textFault(stored)));
       if (reason !== undefined) return { at, reason };
     }
@@ -146,7 +146,7 @@ export async function verifyChains({
     let misfit = await chaining.run(() => firstMisfit(batch, own, linked));
     const [treeFault, unlike] = await elsewhere;
     for (const at of unlike.map((index) => own + index)) {
-      const reason = linked.has(at) ? contentFault(batch[at]!) : undefined;
+      const reason = linked.has(at) ? findContentFault(batch[at]!) : undefined;
       if (reason === undefined) continue;
       misfit = { at, reason };
       break;

@@ -3,15 +3,18 @@
  * revision is missing, and every event is known, can be decoded and matches its schema. Pure
  * functions over pages; readWhole.ts reads them.
  */
-import { belongsIn, openingOf, type DomainEvent } from '../eventTypes.ts';
+import { belongsIn, findOpeningType, type DomainEvent } from '../eventTypes.ts';
 import { totalBytesOf, type ReadOptions, type StoredEvent } from '../../ports/eventStore.ts';
 import { headOf, type StreamHead } from '../append.ts';
 import { decodeEvent } from '../codec.ts';
 import { isValidMetadata, toDomainEvent } from '../domainEvent.ts';
-import { chainFault } from '../hashChain.ts';
+import { findChainFault, recordedHash } from '../hashChain.ts';
 import { countTexts } from '../encryption/textLocations.ts';
-import { openedEvent, type OpenedEvent, type ReadableEvent } from '../encryption/openTexts.ts';
-import { recordedHash } from '../../transparency/proof/nameChange.ts';
+import {
+  decodeOpenedEvent,
+  type OpenedEvent,
+  type ReadableEvent,
+} from '../encryption/openTexts.ts';
 import type { StreamFlaw } from './streamDamage.ts';
 
 /** An event as stored, with its texts, and as the domain knows it. */
@@ -19,7 +22,7 @@ export interface DecodedEvent {
   stored: StoredEvent;
   recorded: OpenedEvent;
   event: DomainEvent;
-  /** The event from which `disclosedEvent` makes the form with commitments. */
+  /** The event from which `decodeDisclosedEvent` makes the form with commitments. */
   readable: ReadableEvent;
   /** The number of its protected texts. */
   texts: number;
@@ -34,7 +37,7 @@ type StreamPage = ReadOptions & { events: readonly StoredEvent[] };
 
 /** True for an opening event after revision 0, or another event at revision 0. */
 function isOutOfOrder({ stream, revision }: StoredEvent, type: string): boolean {
-  const opening = openingOf(stream);
+  const opening = findOpeningType(stream);
   return opening !== undefined && (opening === type) !== (revision === 0);
 }
 
@@ -56,7 +59,7 @@ function isChained(stored: StoredEvent): boolean {
   const recorded = decodeEvent(stored);
   const { revision, metadata } = recorded;
   const before = revision === 0 ? undefined : { revision: revision - 1, hash: metadata.prev_hash };
-  return chainFault(recorded, before) === undefined;
+  return findChainFault(recorded, before) === undefined;
 }
 
 /** The decoded event, or why it is invalid. */
@@ -66,7 +69,7 @@ function decodeReadableEvent(
   const { stored = readable, unreadable } = readable;
   if (unreadable) return `a text of ${describeRevision(stored)} does not match its ciphertext`;
   try {
-    const recorded = openedEvent(readable);
+    const recorded = decodeOpenedEvent(readable);
     if (!isValidMetadata(recorded.metadata))
       return `the metadata of ${describeRevision(stored)} does not match its schema`;
     const event = toDomainEvent(recorded);

@@ -35,7 +35,7 @@ export function runExclusive<Result>(
  * Like runExclusive. Work that had to wait continues in the turn of its account: the end of earlier work
  * would otherwise let all of it run at once.
  */
-export function runExclusiveInTurn<Result>(
+export function runExclusiveFairly<Result>(
   { owner, key, account_id }: { owner: object; key: string; account_id: string },
   work: () => Promise<Result>,
 ): Promise<Result> {

@@ -60,7 +60,7 @@ const activities = new LRUCache<string, Activity>({ max: ACTIVE.accounts });
 const LOOP_TURNS_BETWEEN = 4;
 
 /** Notes that an account has begun a request. */
-export function noteRequest(accountId: string): void {
+export function markAccountActive(accountId: string): void {
   const requestedAt = performance.now();
   const activity = activities.get(accountId);
   if (activity) activity.requestedAt = requestedAt;

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { canonicalJson } from '../../eventlog/canonicalJson.ts';
-import { isClosed } from '../../eventlog/encryption/closedText.ts';
+import { isEncryptedText } from '../../eventlog/encryption/encryptedText.ts';
 import type { ProtectedStore } from '../../eventlog/encryption/protectedStore.ts';
 import { sha256 } from '../../eventlog/hashChain.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
@@ -134,7 +134,7 @@ export function withCheckedTexts<Queries extends Checked>(
     rows: readonly Row[],
   ): Promise<void> {
     const plain = rows
-      .filter((row) => kind.texts(row).some((text) => !isClosed(text)))
+      .filter((row) => kind.texts(row).some((text) => !isEncryptedText(text)))
       .toSorted((a, b) => a.revision - b.revision);
     /** Each stream is read once, and each of its rows compared at its revision. */
     const read = new Map<string, StreamRows>();

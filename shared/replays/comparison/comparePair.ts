@@ -4,8 +4,8 @@ import { computeCost } from '../../usage/cost.ts';
 import { createPause, yieldToEventLoop } from '../../lib/concurrency/yieldToEventLoop.ts';
 import type { AgentCatalogue } from '../../agents/catalogue.ts';
 import { meetsExpectation, type Check } from './checks.ts';
-import { compareTurn, outputOfTurn } from './compareTurn.ts';
-import type { CompareTurn, Comparing, TurnPair } from './turnPair.ts';
+import { compareTurn, findTurnOutput } from './compareTurn.ts';
+import type { CompareTurn, ComparisonContext, TurnPair } from './turnPair.ts';
 
 /** The instruction for the judging model. */
 const JUDGE_INSTRUCTION = [
@@ -39,7 +39,7 @@ export interface JudgeQuestion {
  * The answer of a judging model: an output, or a code that explains its absence. It has no session
  * if none was started.
  */
-export interface Judged {
+export interface JudgeAnswer {
   session_id?: string;
   output?: string;
   code?: string;
@@ -49,7 +49,10 @@ export interface Judged {
 /**
  * Asks the judging model in a session created for the question. Retriable errors may be retried.
  */
-export type AskJudge = (question: JudgeQuestion, comparing: Comparing) => Promise<Judged>;
+export type AskJudge = (
+  question: JudgeQuestion,
+  comparing: ComparisonContext,
+) => Promise<JudgeAnswer>;
 
 interface Checking {
   catalogue: Pick<AgentCatalogue, 'models' | 'schemas'>;
@@ -64,7 +67,7 @@ async function judged(
   askJudge: AskJudge,
   { model, criteria }: { model: string; criteria: string },
   { pair, check, output }: { pair: TurnPair; check: number; output: string },
-  comparing: Comparing,
+  comparing: ComparisonContext,
 ): Promise<Verdict> {
   const input = buildJudgeInput({ criteria, input: pair.recorded.started.input, output });
   const question = { pair, check, model, instruction: JUDGE_INSTRUCTION, input };
@@ -105,9 +108,9 @@ export function createCompareTurn({ catalogue, askJudge }: Checking): CompareTur
   async function make(
     [number, check]: readonly [number, Check],
     pair: TurnPair,
-    comparing: Comparing,
+    comparing: ComparisonContext,
   ): Promise<Verdict> {
-    const output = pair.replayed && !pair.refused ? outputOfTurn(pair.replayed) : undefined;
+    const output = pair.replayed && !pair.refused ? findTurnOutput(pair.replayed) : undefined;
     if (output === undefined) return failed('no_answer');
     if ('judge' in check)
       return judged(askJudge, check.judge, { pair, check: number, output }, comparing);

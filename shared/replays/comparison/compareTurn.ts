@@ -61,11 +61,11 @@ export type ComparedTurn = Pick<WholeTurn, 'started' | 'calls' | 'end'> & {
 type CostOf = (model: string, tokens: Tokens) => Cost | undefined;
 
 /** The output of a turn; undefined if it was not answered. */
-export const outputOfTurn = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
+export const findTurnOutput = ({ end }: Pick<WholeTurn, 'end'>): string | undefined =>
   end?.type === 'session.turn_completed.v1' ? end.data.output : undefined;
 
 /** Why a turn was not answered; undefined if it was answered or is open. */
-export function codeOf(end: TurnEnded | undefined): string | undefined {
+export function findFailureCode(end: TurnEnded | undefined): string | undefined {
   if (!end || end.type === 'session.turn_completed.v1') return undefined;
   return end.type === 'session.turn_failed.v1'
     ? end.data.code
@@ -107,7 +107,7 @@ function outcomeOf(
   recorded: ComparedTurn,
   replayed: ComparedTurn | undefined,
 ): TurnComparison['outcome'] {
-  const [before, after] = [outputOfTurn(recorded), replayed && outputOfTurn(replayed)];
+  const [before, after] = [findTurnOutput(recorded), replayed && findTurnOutput(replayed)];
   if (before === undefined || !replayed) return 'skipped';
   if (after === undefined) return 'failed';
   return before === after ? 'same' : 'changed';
@@ -125,7 +125,7 @@ export function compareTurn(
   const { turn } = recorded.started;
   const beside = { turn, outcome, recorded: sideOf(recorded, costOf), checks: [] };
   if (!replayed) return { ...beside, tools: NO_TOOLS };
-  const code = outcome === 'failed' ? codeOf(replayed.end) : undefined;
+  const code = outcome === 'failed' ? findFailureCode(replayed.end) : undefined;
   return {
     ...beside,
     replay_turn: replayed.started.turn,

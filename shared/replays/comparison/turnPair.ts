@@ -59,7 +59,7 @@ export interface Budget {
 }
 
 /** The circumstances of a comparison. */
-export interface Comparing {
+export interface ComparisonContext {
   budget: Pick<Budget, 'took' | 'isSpent'>;
   signal: AbortSignal;
   /** Does work that counts its own attempts. The attempt in which the turn is compared ends meanwhile. */
@@ -70,4 +70,4 @@ export interface Comparing {
  * Compares a replayed turn with the recorded one, and runs the checks of the replay. A `retriable`
  * error is retried later.
  */
-export type CompareTurn = (pair: TurnPair, comparing: Comparing) => Promise<TurnComparison>;
+export type CompareTurn = (pair: TurnPair, comparing: ComparisonContext) => Promise<TurnComparison>;

@@ -67,7 +67,7 @@ const keyOf = ({ secret }: TextKey) => createSecretKey(secret, 'base64url');
  * Seals a text for another process with the key of its session, so that the transport can't read
  * it.
  */
-export function sealDeltaText(
+export function encryptDelta(
   of: { session_id: string; turn: number },
   { is, round, chars }: Pick<TextDelta, 'is' | 'round' | 'chars'>,
   text: string,
@@ -80,7 +80,7 @@ export function sealDeltaText(
 }
 
 /** The text of a message; undefined if it was not sealed for this position. */
-export async function openDeltaText(
+export async function decryptDelta(
   message: TextDelta,
   keys: Pick<Keyring, 'find'>,
 ): Promise<string | undefined> {

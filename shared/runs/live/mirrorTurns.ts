@@ -1,8 +1,8 @@
 import type { TurnOutputPosition } from '../../sessions/turns/turnOutputPosition.ts';
 import type { Keyring } from '../../eventlog/encryption/keyring.ts';
 import { LIMITS } from '../../limits.ts';
-import { ALL, type Broadcast } from '../../ports/broadcast.ts';
-import { openDeltaText, parseDeltaMessage, type TextDelta } from './deltaMessages.ts';
+import { ALL_MEMBERS, type Broadcast } from '../../ports/broadcast.ts';
+import { decryptDelta, parseDeltaMessage, type TextDelta } from './deltaMessages.ts';
 import {
   createLiveTurns,
   type LiveTurn,
@@ -57,7 +57,10 @@ export function createMirroredTurns({
   ): void {
     const position = { round, reasoning, chars };
     const to = broadcast.name;
-    broadcast.send(ALL, JSON.stringify({ is: 'follow', session_id, turn, to, ...position }));
+    broadcast.send(
+      ALL_MEMBERS,
+      JSON.stringify({ is: 'follow', session_id, turn, to, ...position }),
+    );
   }
 
   function end(mirror: Mirror): void {
@@ -74,7 +77,7 @@ export function createMirroredTurns({
     const count = message.is === 'text' ? 'chars' : 'reasoning';
     // Messages were lost, so the output is requested again.
     if (message.chars > mirror[count]) return requestOutput(mirror.turn, mirror);
-    const text = await openDeltaText(message, keys);
+    const text = await decryptDelta(message, keys);
     const more = text?.slice(mirror[count] - message.chars) ?? '';
     if (more === '') return;
     mirror.silence.refresh();

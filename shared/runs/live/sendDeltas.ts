@@ -3,7 +3,7 @@ import { LIMITS } from '../../limits.ts';
 import { sleepUntilAborted } from '../../lib/time/sleep.ts';
 import type { Broadcast } from '../../ports/broadcast.ts';
 import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
-import { parseDeltaMessage, sealDeltaText, type DeltaMessage } from './deltaMessages.ts';
+import { parseDeltaMessage, encryptDelta, type DeltaMessage } from './deltaMessages.ts';
 import type { LiveTurn, LiveTurns } from './liveTurns.ts';
 
 const { senders: MAX_SENDERS, interestMs, batchMs, batchMessages, messageChars } = LIMITS.stream;
@@ -45,7 +45,7 @@ export function startSendingDeltas({
       const end = is === 'text' ? position.chars : (position.reasoning ?? 0);
       let chars = end - text.length;
       for (const piece of text.match(PIECES) ?? []) {
-        send(to, sealDeltaText(turn, { is, round: position.round, chars }, piece, turn.key));
+        send(to, encryptDelta(turn, { is, round: position.round, chars }, piece, turn.key));
         chars += piece.length;
         sent += 1;
       }

@@ -3,7 +3,7 @@ import { sleep } from '../../lib/time/sleep.ts';
 import { isRejection } from '../../domain/rejection.ts';
 import { isStillValid, unauthorizedError } from '../../accounts/authenticate.ts';
 import { sessionErasedError } from '../../erasure/errors.ts';
-import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../eventlog/reading/readUntilComplete.ts';
 import type { SessionRow } from '../../readModels/tables.ts';
 import {
   waitUntilVisible,

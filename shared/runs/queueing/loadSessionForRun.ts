@@ -3,7 +3,7 @@ import { createReadReservation } from '../../eventlog/reading/readMemory.ts';
 import { toDamageError } from '../../eventlog/reading/reportDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import { resolvesWithin } from '../../lib/time/resolvesWithin.ts';
-import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../eventlog/reading/readUntilComplete.ts';
 import {
   findMissingEvents,
   NEW_SESSION,

@@ -11,7 +11,7 @@ import {
   isInterruption,
   turnFailureError,
 } from '../../sessions/turns/turnFailure.ts';
-import { ALL, type Broadcast } from '../../ports/broadcast.ts';
+import { ALL_MEMBERS, type Broadcast } from '../../ports/broadcast.ts';
 
 /** Prefix of turn signals, which no other message has. */
 const PREFIX = 'turn ';
@@ -61,7 +61,7 @@ export function createTurnSignals(broadcast: Broadcast): TurnSignals {
   function sendPending(): void {
     clearTimeout(retry);
     for (const sessionId of pending) {
-      if (!broadcast.send(ALL, `${PREFIX}${sessionId}`)) break;
+      if (!broadcast.send(ALL_MEMBERS, `${PREFIX}${sessionId}`)) break;
       pending.delete(sessionId);
     }
     if (pending.size > 0 && broadcast.connected())

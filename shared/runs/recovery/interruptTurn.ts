@@ -3,7 +3,7 @@ import type { InterruptionReason } from '../../sessions/events.ts';
 import { isLogUnavailable } from '../../lib/errors/turnlogError.ts';
 import { isUnreadable } from '../../eventlog/reading/streamDamage.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../eventlog/reading/readUntilComplete.ts';
 import type { WaitLimits } from '../../lib/time/sleep.ts';
 import type { OpenTurn } from '../../ports/readModels.ts';
 import type { CommandContext } from '../../commandHandling/context.ts';

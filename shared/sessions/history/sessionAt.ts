@@ -2,7 +2,7 @@ import { sessionErasedError } from '../../erasure/errors.ts';
 import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
-import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../eventlog/reading/readUntilComplete.ts';
 import type { DecodedEvent } from '../../eventlog/reading/wholeStream.ts';
 import { LIMITS } from '../../limits.ts';
 import { sessionNotFoundError, type NumberedPage } from '../queries.ts';

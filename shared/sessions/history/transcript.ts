@@ -12,7 +12,7 @@ import { LIMITS } from '../../limits.ts';
 import type { PageOf, ReadModels, TranscriptRows } from '../../ports/readModels.ts';
 import type { SessionRow, TurnRow } from '../../readModels/tables.ts';
 import { sessionNotFoundError, type NumberedPage } from '../queries.ts';
-import { createTextOpener } from '../../eventlog/encryption/closedText.ts';
+import { createTextOpener } from '../../eventlog/encryption/encryptedText.ts';
 import type { ReadingKeys } from '../../eventlog/encryption/keyring.ts';
 import { jsonLength } from '../../lib/validation/jsonComplexity.ts';
 import { yieldToEventLoop, SLICE_BYTES } from '../../lib/concurrency/yieldToEventLoop.ts';

@@ -1,7 +1,7 @@
 import type { ToolCalledData } from '../events.ts';
 import type { TurnRound } from './turnOutputPosition.ts';
 import { failedTurn, failureOfRow, turnFailureError } from './turnFailure.ts';
-import { runResultOf, type RunResult } from '../../runs/runResult.ts';
+import { toRunResult, type RunResult } from '../../runs/runResult.ts';
 import type { TurnRow } from '../../readModels/tables.ts';
 
 /** The end of a turn; a failure is the error for the client. */
@@ -40,14 +40,14 @@ function outcomeOf(row: TurnRow): RecordedTurnOutcome | undefined {
   if (status === 'completed' && output !== null && tokens !== null) {
     const finish_reason = row.finish_reason ?? '';
     const completed = { ...row, output, tokens, finish_reason };
-    return { result: runResultOf(session_id, completed, context ?? undefined) };
+    return { result: toRunResult(session_id, completed, context ?? undefined) };
   }
   const failure = failureOfRow(row) ?? failedTurn({ code: '', message: '' });
   return { failed: turnFailureError(failure, { session_id, turn }) };
 }
 
 /** Builds a recorded turn from a row with decrypted texts. */
-export function recordedTurn(row: TurnRow): RecordedTurn {
+export function buildRecordedTurn(row: TurnRow): RecordedTurn {
   const calls = row.tool_calls.map((call) => ({ ...call, turn: row.turn }));
   return {
     rounds: roundsOf(calls, row),

@@ -30,7 +30,7 @@ export interface KeptCheckpoints {
 }
 
 /** Witnesses and checkpoints outside the log. */
-export interface Outside {
+export interface OutsideEvidence {
   witnesses: readonly Witness[];
   /** The cosignatures that a checkpoint needs. */
   wanted: number;
@@ -197,7 +197,7 @@ async function compareWithWitness(
 
 /** Reads all kept checkpoints at once. */
 async function readKept(
-  places: Outside['kept'],
+  places: OutsideEvidence['kept'],
   signal: AbortSignal,
 ): Promise<{ kept: KeptCheckpoint[]; troubles: Comparison['troubles'] }> {
   const answers = await Promise.all(
@@ -226,7 +226,11 @@ function refusalOfEmptyLog(kept: readonly KeptCheckpoint[]): string | undefined 
  * `witnesses.length - wanted` of them have cosigned the newest checkpoint with `wanted` cosignatures, so
  * a larger number includes one that knows it. The cosignature of an empty tree confirms nothing.
  */
-function isConfirmed(own: OwnTree, { witnesses, wanted }: Outside, found: Finding[]): boolean {
+function isConfirmed(
+  own: OwnTree,
+  { witnesses, wanted }: OutsideEvidence,
+  found: Finding[],
+): boolean {
   const confirming = found.filter((one) => typeof one === 'object' && 'cosigned' in one).length;
   return own.note !== undefined && confirming >= wanted && confirming > witnesses.length - wanted;
 }
@@ -239,7 +243,7 @@ function isConfirmed(own: OwnTree, { witnesses, wanted }: Outside, found: Findin
 export async function compareTree(
   log: Pick<IdentifiableLog, 'firstEvent' | 'readStream'>,
   stored: StoredTrees,
-  outside: Outside,
+  outside: OutsideEvidence,
   signal: AbortSignal,
 ): Promise<Comparison> {
   const { witnesses, kept: places } = outside;

@@ -5,17 +5,16 @@
  */
 import { LRUCache } from 'lru-cache';
 import { decodeEvent } from '../../eventlog/codec.ts';
-import { chainFault, writtenHash, type Link } from '../../eventlog/hashChain.ts';
-import { accountIn } from '../../eventlog/reading/streamOwner.ts';
+import { findChainFault, writtenHash, type Link, recordedHash } from '../../eventlog/hashChain.ts';
+import { parseAccountId } from '../../eventlog/reading/streamOwner.ts';
 import type { StreamFlaw } from '../../eventlog/reading/streamDamage.ts';
 import { createPause, type Pause } from '../../lib/concurrency/yieldToEventLoop.ts';
 import { isTurnlogError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import type { EncodedEvent, StoredEvent } from '../../ports/eventStore.ts';
 import type { OwnTree, SignedHead } from '../ownTree.ts';
-import { recordedHash } from '../proof/nameChange.ts';
-import { bundleOf, leafIndexIn } from '../tlog/leaf.ts';
+import { findBundle, findLeafIndexInBundle } from '../tlog/leaf.ts';
 import { cachedTree, type TreeFiles } from './cachedTree.ts';
-import { createEndFinder, otherEnd, type ComparedLog, type SignedEnd } from './signedEnd.ts';
+import { createEndFinder, treeEndError, type ComparedLog, type SignedEnd } from './signedEnd.ts';
 import { createSignedLeaves } from './signedLeaves.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 
@@ -115,7 +114,7 @@ function checkLink(event: StoredEvent, before?: Link): Link | StreamFlaw {
     const written = writtenHash(event, previous);
     if (written !== undefined) return { revision, hash: written };
     const recorded = decodeEvent(event);
-    const fault = chainFault(recorded, previous);
+    const fault = findChainFault(recorded, previous);
     return fault === undefined
       ? { revision, hash: recorded.metadata.hash }
       : flawOf(event, `does not fit: ${fault}`);
@@ -125,7 +124,7 @@ function checkLink(event: StoredEvent, before?: Link): Link | StreamFlaw {
 }
 
 /** The flaw of an event that can't be decoded or does not fit its own content. */
-export function contentFlaw(event: StoredEvent): StreamFlaw | undefined {
+export function findContentFlaw(event: StoredEvent): StreamFlaw | undefined {
   const checked = checkLink(event);
   return 'reason' in checked ? checked : undefined;
 }
@@ -197,7 +196,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     { head, size, bundle }: ComparedTree & { bundle: number },
   ): Promise<string> {
     const hash = recordedHash(event);
-    const index = await leafIndexIn(files, { bundle, size }, hash);
+    const index = await findLeafIndexInBundle(files, { bundle, size }, hash);
     if (index === undefined) return NO_LEAF;
     if (index >= head.size) return FITS;
     return (await leads(files, head, { index, hash })) ? FITS : NOT_SIGNED;
@@ -209,7 +208,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
    */
   async function fitOf(files: TreeFiles, event: StoredEvent, over: ComparedTree): Promise<string> {
     const { head, size } = over;
-    const bundle = await bundleOf(files, event.position, size);
+    const bundle = await findBundle(files, event.position, size);
     try {
       return await fitIn(files, event, { ...over, bundle });
     } catch (error) {
@@ -229,7 +228,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     await refresh();
     const last = signed?.last;
     const stored = last && (await log.eventAt(last.position));
-    if (last && stored?.id !== last.event_id) throw otherEnd(last, stored);
+    if (last && stored?.id !== last.event_id) throw treeEndError(last, stored);
     return last !== undefined;
   }
 
@@ -239,7 +238,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     const over = treeOver(event);
     if (!over) return;
     const { reader } = over.head;
-    const bundle = await bundleOf(reader, event.position, over.size);
+    const bundle = await findBundle(reader, event.position, over.size);
     await fitIn(reader, event, { ...over, bundle });
   }
 
@@ -357,7 +356,7 @@ export function createLeafComparison(log: ComparedLog, tree: OwnTree): LeafCompa
     async findFlaw(events, { mustCompare } = { mustCompare: false }) {
       const last = events.at(-1);
       if (!last) return undefined;
-      const pause = createPause(() => accountIn(last) ?? last.stream);
+      const pause = createPause(() => parseAccountId(last) ?? last.stream);
       const flaw = await chainFlaw(events, pause);
       if (flaw) return flaw;
       try {

@@ -1,7 +1,7 @@
 import { proofInvalidError } from '../../lib/errors/turnlogError.ts';
 import type { Position } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
-import { createLeafFinder, leafEntry, leafIndexOf } from '../tlog/leaf.ts';
+import { createLeafFinder, leafEntry, findLeafIndex } from '../tlog/leaf.ts';
 import { leafHash } from '../tlog/merkle.ts';
 import { createInclusionProver, createPathReader } from '../tlog/proofs.ts';
 import { createInclusionChecker } from '../tlog/subtrees.ts';
@@ -37,7 +37,7 @@ export function createSingleProver(tiles: TileReader, head: TreeHead): LeafProve
   const tree = cachedTree(tiles);
   const readPath = createPathReader(tree, head.size);
   return async (event) => {
-    const index = await leafIndexOf(tree, event, head.size);
+    const index = await findLeafIndex(tree, event, head.size);
     if (index === undefined) return undefined;
     const hashes = await readPath(index);
     if (!verifyInclusion(hashes, index, leafHash(leafEntry(event.hash, index)), head))

@@ -1,3 +1,4 @@
+import { recordedHash } from '../../eventlog/hashChain.ts';
 import {
   isTurnlogError,
   logChangedError,
@@ -6,7 +7,6 @@ import {
 } from '../../lib/errors/turnlogError.ts';
 import type { Checkpoint, EventLog, Position, StoredEvent } from '../../ports/eventStore.ts';
 import type { SignedHead } from '../ownTree.ts';
-import { recordedHash } from '../proof/nameChange.ts';
 import type { TreeState } from '../tileStore.ts';
 import { parseLeafEntry } from '../tlog/leaf.ts';
 import { readEntries } from '../tlog/readTiles.ts';
@@ -37,7 +37,7 @@ export type ComparedLog = Pick<EventLog, 'eventAt' | 'firstEvent' | 'readStream'
  * The error for a log that does not continue after the end of the tree: it is another log or an older copy, or
  * the event at the end was moved there.
  */
-export function otherEnd(
+export function treeEndError(
   { event_id, position }: Pick<Checkpoint, 'event_id' | 'position'>,
   found: StoredEvent | undefined,
 ): Error {
@@ -124,11 +124,11 @@ export function createEndFinder(
       if (bundle === 0) return { from: 0, after: undefined };
       const start = await startOf(head, bundle);
       event = await log.eventAt(start.position);
-      if (event && event.id !== start.event_id) throw otherEnd(start, event);
+      if (event && event.id !== start.event_id) throw treeEndError(start, event);
       if (event && recordedHash(event) === start.event_hash)
         return { from: bundle * TILE_WIDTH, after: start.position };
     }
-    throw otherEnd(await startOf(head, last), event);
+    throw treeEndError(await startOf(head, last), event);
   }
 
   /** The end that was found before, or the start of the last bundle. Another call may have found a later end. */
@@ -192,7 +192,7 @@ export function createEndFinder(
     }
     if (last && !isBehind) return last;
     throw named
-      ? otherEnd(named, await log.eventAt(named.position))
+      ? treeEndError(named, await log.eventAt(named.position))
       : proofInvalidError(
           `The event log has other events than the last leaves of the ${head.size} that were signed. Restore both from one backup.`,
         );

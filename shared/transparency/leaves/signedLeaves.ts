@@ -3,7 +3,7 @@ import type { SignedHead } from '../ownTree.ts';
 import { leafEntry } from '../tlog/leaf.ts';
 import { HASH_BYTES, leafHash } from '../tlog/merkle.ts';
 import { inclusionProof } from '../tlog/proofs.ts';
-import { readHashes, remembering, type Tiles } from '../tlog/readTiles.ts';
+import { readHashes, cacheTiles, type Tiles } from '../tlog/readTiles.ts';
 import { TILE_WIDTH, widthAt } from '../tlog/tiles.ts';
 import { verifyInclusion, type TreeHead } from '../tlog/verify.ts';
 
@@ -40,7 +40,7 @@ export function createSignedLeaves(): LeadsToHead {
     const id = `${treeId}/${tile}/${widthAt(0, tile, size)}`;
     const cached = shown.get(id);
     if (cached) return cached;
-    const once = remembering(tiles);
+    const once = cacheTiles(tiles);
     const hashes = await readHashes(once, { level: 0, index: tile, size });
     const proof = await inclusionProof(once, index, size);
     const hash = hashes[index % TILE_WIDTH]!;

@@ -68,7 +68,7 @@ export function compareFiles(reader: Tiles, size: number) {
  * before the bundle. Tiles do not contain bundle starts, and the lookup of events in the tree
  * depends on them.
  */
-export async function bundleStartFault(
+export async function findBundleStartFault(
   reader: Pick<TileReader, 'beforeBundle'>,
   bundle: number,
   { id, position, hash }: { id: string; position: Position; hash: string },

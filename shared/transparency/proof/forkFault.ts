@@ -1,9 +1,9 @@
+import { recordedHash } from '../../eventlog/hashChain.ts';
 import type { ForkedFrom } from '../../sessions/events.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
-import { recordedHash } from './nameChange.ts';
 import { endedTurnNumber } from '../../sessions/history/origins.ts';
 
 /** True for the first event of a fork. */
@@ -15,7 +15,7 @@ export const beginsFork = ({ type, data }: StoredEvent): boolean =>
  * undefined when it matches. The hash chain of a fork covers the shared turns only through the
  * event that ended them, which the first event of the fork names.
  */
-export async function forkFault(
+export async function findForkFault(
   log: Pick<EventLog, 'readStream'>,
   stored: StoredEvent,
 ): Promise<string | undefined> {

@@ -3,7 +3,7 @@ import type { TileReader } from '../tileStore.ts';
 import { sleep } from '../../lib/time/sleep.ts';
 import { parseCheckpoint } from '../tlog/checkpoint.ts';
 import { createSingleProver, type ProvenEvent } from '../leaves/leafProver.ts';
-import { leafIndexOf } from '../tlog/leaf.ts';
+import { findLeafIndex } from '../tlog/leaf.ts';
 import { parseNote } from '../tlog/note.ts';
 import { formatProof } from '../tlog/proofFile.ts';
 
@@ -45,7 +45,7 @@ async function hasNoLeaf(tiles: TileReader, event: ProvenEvent): Promise<boolean
   try {
     const { size, checkpoint } = await tiles.state();
     if (!checkpoint || event.position > checkpoint.position) return false;
-    return (await leafIndexOf(tiles, event, size)) === undefined;
+    return (await findLeafIndex(tiles, event, size)) === undefined;
   } catch (error) {
     // A tree that does not know how large it is does not grow, which the prover reports.
     if (isTurnlogError(error, 'proof_invalid')) return false;

@@ -1,5 +1,5 @@
 import { TurnlogError } from '../../lib/errors/turnlogError.ts';
-import { mapTexts, withheld, type ShownEvent, type ShownText } from './shownTexts.ts';
+import { mapTexts, withholdText, type ShownEvent, type ShownText } from './shownTexts.ts';
 
 /** The texts that can be redacted. */
 const FIELDS = [
@@ -115,7 +115,7 @@ export function createRedaction(selectors: readonly Selector[]): Redaction {
       requireProtected(event, turn);
       const members = Object.entries(event.data as object).map(([name, member]) => {
         const replace = (text: ShownText, field: string): ShownText =>
-          selects(turn, GROUPS.get(name) ?? field) ? withheld(text) : text;
+          selects(turn, GROUPS.get(name) ?? field) ? withholdText(text) : text;
         return [name, mapTexts(member, replace, name)] as const;
       });
       return { ...event, data: Object.fromEntries(members) };

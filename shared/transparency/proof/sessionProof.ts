@@ -6,7 +6,7 @@ import { sessionStream } from '../../eventlog/streams.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import { readPage } from '../../eventlog/reading/readWhole.ts';
 import { reportDamage } from '../../eventlog/reading/reportDamage.ts';
-import { readUntilComplete } from '../../eventlog/reading/untilWhole.ts';
+import { readUntilComplete } from '../../eventlog/reading/readUntilComplete.ts';
 import type { SessionRow } from '../../readModels/tables.ts';
 import { NO_LEAF } from '../leaves/leafComparison.ts';
 import { createSingleProver, type LeafProof, type ProvenEvent } from '../leaves/leafProver.ts';
@@ -43,7 +43,7 @@ export async function headOfSession(
 }
 
 /** The position and hash of a stored event. */
-export const provenOf = (stored: StoredEvent): ProvenEvent => ({
+export const toProvenEvent = (stored: StoredEvent): ProvenEvent => ({
   position: stored.position,
   hash: decodeEvent(stored).metadata.hash,
 });
@@ -94,7 +94,7 @@ async function provePage(
       revision,
     });
   const last = await readLast(source, row);
-  const proof = await proveEvent(tiles, provenOf(last));
+  const proof = await proveEvent(tiles, toProvenEvent(last));
   if (!proof) throw await damaged(last.revision);
   const { rows, more } = await readCommitments(source, row, page);
   const prove = createSingleProver(tiles, parseCheckpoint(parseNote(proof.checkpoint).text));

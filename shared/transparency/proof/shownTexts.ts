@@ -45,7 +45,7 @@ export function mapTexts(
 }
 
 /** Reduces a text to its commitment. */
-export const withheld = ({ sha256, erased }: ShownText): ShownText =>
+export const withholdText = ({ sha256, erased }: ShownText): ShownText =>
   erased ? { sha256, erased } : { sha256 };
 
 /** Computes the hash of an event from its data with each text reduced to the bare commitment. */

@@ -7,8 +7,8 @@ import { readEntries, readHashes } from '../tlog/readTiles.ts';
 import { openRightEdge } from '../tlog/rightEdge.ts';
 import { TILE_WIDTH, tilePath, widthAt } from '../tlog/tiles.ts';
 import type { TreeHead } from '../tlog/verify.ts';
-import { bundleStartFault, compareFiles, sameBytes } from './compareFiles.ts';
-import { cutAt, wrongRoot, type TreeFault } from './treeFault.ts';
+import { findBundleStartFault, compareFiles, sameBytes } from './compareFiles.ts';
+import { truncatedLogFault, wrongRootFault, type TreeFault } from './treeFault.ts';
 
 /** Bundles read together: waiting for the disk at each costs more than comparing it. */
 const READ_AHEAD = 16;
@@ -163,7 +163,7 @@ export async function createTreeChecker({
   async function startFault(leaf: Leaf): Promise<TreeFault | undefined> {
     const count = edge.size();
     if (count % TILE_WIDTH !== 0 || count >= size) return undefined;
-    const reason = await bundleStartFault(reader, count / TILE_WIDTH, leaf);
+    const reason = await findBundleStartFault(reader, count / TILE_WIDTH, leaf);
     return reason === undefined ? undefined : { index: count - 1, kind: 'tile', reason };
   }
 
@@ -172,7 +172,7 @@ export async function createTreeChecker({
     for (const head of heads) {
       if (head.size > from) continue;
       const earlier = await openRightEdge(reader, head.size, size);
-      if (!earlier.root().equals(head.root)) return wrongRoot(head.size);
+      if (!earlier.root().equals(head.root)) return wrongRootFault(head.size);
     }
     return undefined;
   }
@@ -183,7 +183,7 @@ export async function createTreeChecker({
     const root = edge.root();
     return heads.every((head) => head.size !== count || root.equals(head.root))
       ? undefined
-      : wrongRoot(count);
+      : wrongRootFault(count);
   }
 
   /** True when an event matches and needs no reads, which holds for most events. */
@@ -228,9 +228,9 @@ export async function createTreeChecker({
           reasonOf(error);
           return '';
         });
-        return { ...cutAt(count, size, 'the transparency log has'), expected };
+        return { ...truncatedLogFault(count, size, 'the transparency log has'), expected };
       }
-      if (count < head) return cutAt(count, head, 'the checkpoint is of');
+      if (count < head) return truncatedLogFault(count, head, 'the checkpoint is of');
       if (head > size)
         return {
           index: size,

@@ -14,14 +14,14 @@ export interface TreeFault {
 }
 
 /** The log is shorter than a checkpoint or the tiles. */
-export const cutAt = (index: number, leaves: number, whose: string): TreeFault => ({
+export const truncatedLogFault = (index: number, leaves: number, whose: string): TreeFault => ({
   index,
   kind: 'end',
   reason: `the log ends after ${index} events, and ${whose} ${leaves} leaves: all from index ${index} on was cut off`,
 });
 
 /** The checkpoint of `count` leaves does not match. */
-export const wrongRoot = (count: number): TreeFault => ({
+export const wrongRootFault = (count: number): TreeFault => ({
   index: count - 1,
   kind: 'checkpoint',
   reason: `the checkpoint of ${count} leaves has another root: an event at or before index ${count - 1} was changed, dropped or added, and the transparency log made to fit`,

@@ -116,7 +116,7 @@ async function* jsonLines({ name, content }: BundleFile): AsyncGenerator {
 }
 
 /** Trusted values that the verifier obtained from other sources. */
-export interface Known extends TrustedWitnesses {
+export interface TrustedValues extends TrustedWitnesses {
   /** The vkey of the log. When absent, the vkey in the bundle is used. */
   vkey?: string | undefined;
   /**
@@ -170,7 +170,7 @@ function verifyOlder(text: string, checkpoint: CheckpointText): TreeHead | undef
 }
 
 /** Verifies the small files except the manifest, before any event is read. */
-function verifyTree(small: Small, trusted: Known) {
+function verifyTree(small: Small, trusted: TrustedValues) {
   const key = parseVkey((trusted.vkey ?? small.vkey).trimEnd());
   const { note, checkpoint } = openCheckpoint(small.checkpoint, [key]);
   const { extra, checkpoint: proven, ...last } = parseProof(small['session.tlog-proof']);
@@ -220,7 +220,7 @@ function createLineChecker(stream: string, checkpoint: CheckpointText) {
  */
 export async function verifyBundle(
   bundle: AsyncIterable<BundleFile>,
-  trusted: Known,
+  trusted: TrustedValues,
   onProgress: (events: number) => void,
 ): Promise<VerifiedBundle> {
   const files = bundle[Symbol.asyncIterator]();

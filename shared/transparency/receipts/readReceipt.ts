@@ -1,14 +1,14 @@
 import { decodeEvent } from '../../eventlog/codec.ts';
-import { replaceBoxes } from '../../eventlog/encryption/protectedJson.ts';
+import { replaceCiphertexts } from '../../eventlog/encryption/protectedJson.ts';
 import { isErasure } from '../../eventlog/eventTypes.ts';
 import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { StoredEvent } from '../../ports/eventStore.ts';
 import { reportDamage, type StreamSource } from '../../eventlog/reading/reportDamage.ts';
-import { contentFlaw } from '../leaves/leafComparison.ts';
+import { findContentFlaw } from '../leaves/leafComparison.ts';
 import { reportMissingLeaf } from '../leaves/missingLeaf.ts';
 import type { TileReader } from '../tileStore.ts';
 import { proveEvent } from '../proof/proveEvent.ts';
-import { provenOf } from '../proof/sessionProof.ts';
+import { toProvenEvent } from '../proof/sessionProof.ts';
 import { createReceipt, type ErasureReceipt, type ShownErasure } from './receipt.ts';
 
 interface ReceiptSource extends StreamSource {
@@ -22,7 +22,7 @@ const commitment = (_box: string, sha256: string): string =>
 function showErasure(stored: StoredEvent): ShownErasure {
   const { id, stream, revision, type, data, metadata } = decodeEvent({
     ...stored,
-    data: replaceBoxes(stored.data, commitment),
+    data: replaceCiphertexts(stored.data, commitment),
   });
   return { id, stream, revision, type, data: data as object, metadata };
 }
@@ -38,9 +38,9 @@ export async function readReceipt(
 ): Promise<ErasureReceipt | undefined> {
   const [last] = await source.store.readStream(stream, { direction: 'backwards', limit: 1 });
   if (!last || !isErasure(last.type)) return undefined;
-  const flaw = contentFlaw(last);
+  const flaw = findContentFlaw(last);
   if (flaw) throw await reportDamage(source, stream, flaw);
-  const proof = await proveEvent(source.tiles, provenOf(last));
+  const proof = await proveEvent(source.tiles, toProvenEvent(last));
   if (proof) return createReceipt(showErasure(last), proof);
   throw await reportMissingLeaf(source, last);
 }

@@ -20,7 +20,7 @@ export interface ErasureReceipt {
 }
 
 /** The subject of an erasure by the name of its stream. */
-export const subjectOf = (stream: string): ErasureReceipt['subject'] => ({
+export const toReceiptSubject = (stream: string): ErasureReceipt['subject'] => ({
   stream,
   kind: streamKind(stream),
   id: streamId(stream),
@@ -31,7 +31,7 @@ export const createReceipt = (
   { leaf, proof }: Pick<EventProof, 'leaf' | 'proof'>,
 ): ErasureReceipt => ({
   turnlog_receipt: 1,
-  subject: subjectOf(event.stream),
+  subject: toReceiptSubject(event.stream),
   events: event.revision,
   event,
   leaf,

@@ -14,7 +14,7 @@ import { formatVkey, parseVkey } from '../tlog/noteKeys.ts';
 import { parseProof } from '../tlog/proofFile.ts';
 import { verifyInclusion } from '../tlog/verify.ts';
 import { requireCosigners, type Cosigners, type TrustedWitnesses } from '../witnessPolicy.ts';
-import { subjectOf, type ErasureReceipt } from './receipt.ts';
+import { toReceiptSubject, type ErasureReceipt } from './receipt.ts';
 
 const strict = { additionalProperties: false };
 const Text = Type.String();
@@ -88,7 +88,7 @@ function parseReceipt(text: string): ErasureReceipt {
 
 /** A clause about the first member that does not fit the event; undefined when all do. */
 function faultOf({ subject, events, event, leaf }: ErasureReceipt): string | undefined {
-  const { stream, kind, id } = subjectOf(event.stream);
+  const { stream, kind, id } = toReceiptSubject(event.stream);
   if (!isErasure(event.type) || event.type !== `${kind}.erased.v1`)
     return `its event is of the type ${JSON.stringify(event.type.slice(0, 100))}, which erases nothing of the stream`;
   if (subject.stream !== stream || subject.kind !== kind || subject.id !== id)

@@ -45,7 +45,7 @@ export async function isLeafOf(
  * `proof_invalid` when the index of bundles is incomplete, which no signature covers and which is
  * rebuilt from the log.
  */
-export async function bundleOf(
+export async function findBundle(
   reader: Pick<TileReader, 'beforeBundle'>,
   position: Position,
   size: number,
@@ -70,21 +70,21 @@ export async function bundleOf(
  * Uses a binary search over the bundle starts and then reads one bundle. The index is unverified:
  * the caller must prove it. Throws `proof_invalid` when files of the tree are incomplete.
  */
-export async function leafIndexOf(
+export async function findLeafIndex(
   reader: Pick<TileReader, 'read' | 'beforeBundle'>,
   event: { position: Position; hash: string },
   size: number,
 ): Promise<number | undefined> {
   if (size === 0 || !isHash(event.hash)) return undefined;
-  const bundle = await bundleOf(reader, event.position, size);
-  return leafIndexIn(reader, { bundle, size }, event.hash);
+  const bundle = await findBundle(reader, event.position, size);
+  return findLeafIndexInBundle(reader, { bundle, size }, event.hash);
 }
 
 /**
  * Finds the index of a hash in one bundle of a tree of `size` leaves; undefined when it is not there.
  * Throws `proof_invalid` when the bundle is missing or damaged.
  */
-export async function leafIndexIn(
+export async function findLeafIndexInBundle(
   reader: Pick<TileReader, 'read'>,
   { bundle, size }: { bundle: number; size: number },
   hash: string,
@@ -125,7 +125,7 @@ interface FoundLeaf {
 }
 
 /**
- * Returns a function that finds the leaves of events in their order, as `leafIndexOf` does. It goes on
+ * Returns a function that finds the leaves of events in their order, as `findLeafIndex` does. It goes on
  * in the bundle of the leaf before, for as long as that is the one of the event's position.
  */
 export function createLeafFinder(
@@ -136,7 +136,7 @@ export function createLeafFinder(
 
   async function findAnew(event: { position: Position; hash: string }) {
     last = undefined;
-    const index = await leafIndexOf(reader, event, size);
+    const index = await findLeafIndex(reader, event, size);
     if (index === undefined) return undefined;
     const bundle = Math.floor(index / TILE_WIDTH);
     const until = (await reader.beforeBundle(bundle + 1))?.position;

@@ -98,7 +98,7 @@ export const withEarlierTiles = (reader: Tiles, size: number): Tiles => ({
 });
 
 /** A caching reader, for the duration of one proof. */
-export function remembering(reader: Tiles): Tiles {
+export function cacheTiles(reader: Tiles): Tiles {
   const reads = new Map<string, Promise<Uint8Array | undefined>>();
   return {
     read(path) {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
-import { replaceBoxes } from '../../../shared/eventlog/encryption/protectedJson.ts';
+import { replaceCiphertexts } from '../../../shared/eventlog/encryption/protectedJson.ts';
 import { withoutBoxes } from '../../support/builders/chainStored.ts';
 import {
   commitText,
@@ -73,7 +73,7 @@ export function appendContract(opened: Opened): void {
       expect(withoutBoxes(data)).toBe(event.data);
       expect(stored).not.toHaveProperty('toClose');
       const found: DisclosedText[] = [];
-      replaceBoxes(data, (box, sha256) => {
+      replaceCiphertexts(data, (box, sha256) => {
         found.push(openText({ box, sha256 }, key, stream));
         return '0';
       });

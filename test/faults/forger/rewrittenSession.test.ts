@@ -11,12 +11,12 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { writeTar } from '../../../infra/tar/writeTar.ts';
 import { bundleContent } from '../../../shared/transparency/proof/makeBundle.ts';
 import { createRedaction } from '../../../shared/transparency/proof/redaction.ts';
-import { withheld, mapTexts } from '../../../shared/transparency/proof/shownTexts.ts';
+import { withholdText, mapTexts } from '../../../shared/transparency/proof/shownTexts.ts';
 import { proveEvent } from '../../../shared/transparency/proof/proveEvent.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { parseNote } from '../../../shared/transparency/tlog/note.ts';
 import { createInclusionProver } from '../../../shared/transparency/tlog/proofs.ts';
-import { leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
+import { findLeafIndex } from '../../../shared/transparency/tlog/leaf.ts';
 import type { Operator } from '../../../services/compose/operator/operator.ts';
 import { decodeEvent } from '../../../shared/eventlog/codec.ts';
 import { converse, run, type TestSession } from '../../support/http/damagedSession.ts';
@@ -334,13 +334,13 @@ describe.each(await forgedStores())(
             const bare = JSON.parse(
               JSON.stringify(data, (name, value: unknown) => (name === 'box' ? undefined : value)),
             ) as object;
-            yield { ...shown, data: mapTexts(bare, withheld) };
+            yield { ...shown, data: mapTexts(bare, withholdText) };
           }
         })(),
         async proveLeaf(event) {
           const was = genuine[at]?.metadata['hash'] as string | undefined;
           at += 1;
-          const index = (await leafIndexOf(tiles, { ...event, hash: was ?? event.hash }, size))!;
+          const index = (await findLeafIndex(tiles, { ...event, hash: was ?? event.hash }, size))!;
           return { index, hashes: await prove(index) };
         },
         redaction: createRedaction([]),

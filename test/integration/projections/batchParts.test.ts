@@ -11,7 +11,7 @@ import { rowDecoder, type SqliteRow } from '../../../infra/sqlite/readModels/sta
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { createCheckpoint } from '../../../shared/eventlog/identity/logIdentity.ts';
 import type { Checkpoint, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import type { Reached } from '../../../shared/ports/readModels.ts';
+import type { AppliedUpTo } from '../../../shared/ports/readModels.ts';
 import { fold, rowMaps } from '../../../shared/projections/fold.ts';
 import { planBatch } from '../../../shared/projections/plan.ts';
 import { TABLES, tableNames } from '../../../shared/readModels/tables.ts';
@@ -33,7 +33,7 @@ beforeEach(async () => {
 });
 afterEach(() => rm(folder, { recursive: true, force: true }));
 
-const reachedAt = (event: StoredEvent, log_id = 'log_1'): Reached => ({
+const reachedAt = (event: StoredEvent, log_id = 'log_1'): AppliedUpTo => ({
   position: event.position,
   checkpoint: createCheckpoint({ root: log_id, declarations: [] }, event),
 });

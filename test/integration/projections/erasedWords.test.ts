@@ -15,7 +15,7 @@ import {
 } from '../../support/builders/events.ts';
 import { reached, recordHistory } from '../../support/builders/history.ts';
 import { ALL } from '../../support/stores/projections/agentsOf.ts';
-import type { Forgotten } from '../../../shared/search/turnIndex.ts';
+import type { RemovalProgress } from '../../../shared/search/turnIndex.ts';
 import { temporaryFolder } from '../../support/stores/sqlite/sqliteEventStore.ts';
 
 const [TURNS, WORDS] = [40, 400];
@@ -132,7 +132,7 @@ test('where most turns are erased, words leave the index as gradually as where f
   expect(pages).toBeGreaterThan(1_000);
   for (const session of sessions) await erase(session);
   const steps: number[] = [];
-  let forgotten: Forgotten = 'nothing';
+  let forgotten: RemovalProgress = 'nothing';
   let pauses = -1;
   for (let before = countPages(); ; before = countPages()) {
     expect(await search('shared')).toEqual({ found: [], holds: true });

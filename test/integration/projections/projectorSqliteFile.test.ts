@@ -11,7 +11,7 @@ import {
   createProgressChannel,
   type ProjectionProgress,
 } from '../../../shared/projections/progress.ts';
-import { rowsUntilChange } from '../../../shared/projections/rowsUntilChange.ts';
+import { cacheRowsUntilChange } from '../../../shared/projections/cacheRowsUntilChange.ts';
 import { agentCreated } from '../../support/builders/events.ts';
 import { positionOf, recordHistory, reached } from '../../support/builders/history.ts';
 import { fileName } from '../../support/stores/projections/generationNames.ts';
@@ -209,7 +209,7 @@ test('what is remembered of a generation goes with it, also where the next one e
   const newer = await openSqliteProjectionStore({ folder, atLeast: 2 });
   const progress = createProgressChannel();
   const readModels = openSqliteReadModels({ folder, progress });
-  const rows = rowsUntilChange(readModels, progress);
+  const rows = cacheRowsUntilChange(readModels, progress);
   await expect(rows.findAgent('agent_phantom')).rejects.toMatchObject({
     code: 'store_unavailable',
   });

@@ -8,7 +8,7 @@ import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStor
 import { openSqliteRebuildStore } from '../../../infra/sqlite/readModels/rebuildStore.ts';
 import { rebuildReadModels } from '../../../services/followers/projector/rebuild.ts';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
-import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../shared/eventlog/encryption/sealTexts.ts';
 import type { EventStore, Position } from '../../../shared/ports/eventStore.ts';
 import type { ProjectionProgress } from '../../../shared/projections/progress.ts';
 import {
@@ -135,7 +135,7 @@ test('texts that this process has appended are indexed without their keys', asyn
   const conversation = [sessionStarted(agentId(0)), turnStarted(1), turnCompleted(1)];
   const { keys } = memoryKeys();
   const appendSealed = async (stream: string, isShared: boolean): Promise<Position> => {
-    const { events } = await sealEvents(keys, undefined, conversation.map(newEvent));
+    const { events } = await commitEventTexts(keys, undefined, conversation.map(newEvent));
     const texts = events.flatMap(({ toClose }) => toClose?.texts ?? []);
     if (isShared) thread.sendTexts(texts.map(({ sha256, text }) => [stream, sha256, text]));
     // The thread has what was sent before, so that the index can't be quicker.

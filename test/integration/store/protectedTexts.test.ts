@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { appendEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import type { RecordedEvent } from '../../../shared/eventlog/event.ts';
-import { chainFault } from '../../../shared/eventlog/hashChain.ts';
+import { findChainFault } from '../../../shared/eventlog/hashChain.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import { sessionStarted, turnCompleted, turnStarted } from '../../support/builders/events.ts';
 import { startTestService, type TestService } from '../../support/http/service.ts';
@@ -41,7 +41,7 @@ const transcriptOf = async (session: string) =>
 function expectChained(events: readonly RecordedEvent[]): void {
   let previous: { revision: number; hash: string } | undefined;
   for (const event of events) {
-    expect(chainFault(event, previous)).toBeUndefined();
+    expect(findChainFault(event, previous)).toBeUndefined();
     previous = { revision: event.revision, hash: event.metadata.hash };
   }
 }

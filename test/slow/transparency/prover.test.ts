@@ -9,7 +9,7 @@ import type { StoredEvent, SubscribeOptions } from '../../../shared/ports/eventS
 import type { CosignRequest, Witness } from '../../../shared/transparency/witness.ts';
 import { parseCheckpoint } from '../../../shared/transparency/tlog/checkpoint.ts';
 import { cosign, verifyCosignature } from '../../../shared/transparency/tlog/cosignature.ts';
-import { leafEntry, leafIndexOf } from '../../../shared/transparency/tlog/leaf.ts';
+import { leafEntry, findLeafIndex } from '../../../shared/transparency/tlog/leaf.ts';
 import { leafHash } from '../../../shared/transparency/tlog/merkle.ts';
 import { proveEvent } from '../../../shared/transparency/proof/proveEvent.ts';
 import { openNote, parseNote, signatureLine } from '../../../shared/transparency/tlog/note.ts';
@@ -83,7 +83,7 @@ test('every event has its leaf, in the order of the log, under a signed checkpoi
   expect(head).toMatchObject({ origin: ORIGIN, size: EVENTS.length });
   for (const index of [0, 255, 256, 699]) {
     const event = EVENTS[index]!;
-    const found = await leafIndexOf(
+    const found = await findLeafIndex(
       reader,
       { position: event.position, hash: hashOf(event) },
       head.size,
@@ -268,7 +268,7 @@ test.each(Object.entries(DAMAGES))(
     expect(await readFile(inTree('bundles')).catch(() => undefined)).not.toEqual(whole);
     const { position } = EVENTS[699]!;
     const find = () =>
-      leafIndexOf(openOneFileTree(trees), { position, hash: hashOf(EVENTS[699]!) }, 700);
+      findLeafIndex(openOneFileTree(trees), { position, hash: hashOf(EVENTS[699]!) }, 700);
     await expect(find()).rejects.toThrow('does not know where bundle');
     const prover = prove(EVENTS);
     while (!(await find().catch(() => undefined))) await sleep(5);

@@ -18,7 +18,7 @@ import type {
   KeyData,
 } from '../../../shared/accounts/events.ts';
 import type { AgentConfiguration, AgentEvent } from '../../../shared/agents/events.ts';
-import type { Audited, AuditEvent } from '../../../shared/audit/events.ts';
+import type { AuditData, AuditEvent } from '../../../shared/audit/events.ts';
 import type { LogEvent } from '../../../shared/restoredLogs/events.ts';
 import type { RetentionEvent } from '../../../shared/erasure/retention/events.ts';
 import type { RequestBegunData, RequestEvent } from '../../../shared/requests/events.ts';
@@ -99,7 +99,7 @@ export const holdSet = (hold: AccountHold): AccountEvent => ({
   type: 'account.hold_set.v1',
   data: hold,
 });
-export const accountAudited = (changes: Partial<Audited> = {}): AuditEvent => ({
+export const accountAudited = (changes: Partial<AuditData> = {}): AuditEvent => ({
   type: 'account.audited.v1',
   data: { action: 'read', subject: 'session-session_1', ...changes },
 });

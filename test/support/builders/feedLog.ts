@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { appendEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
-import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../shared/eventlog/encryption/sealTexts.ts';
 import type { AccountFeed, FeedItem, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { turnStarted } from './events.ts';
 import { unlimitedFeedMemory } from './memory.ts';
@@ -19,7 +19,7 @@ export function feedWriter(store: ProtectedStore) {
   ): Promise<string[]> {
     const head = heads.get(stream) ?? NO_STREAM;
     const named = events.map((event) => ({ id: randomUUID(), ...event }));
-    const { events: sealed, key } = await sealEvents(store.keys, head.key, named);
+    const { events: sealed, key } = await commitEventTexts(store.keys, head.key, named);
     const { head: after } = await appendEvents(
       store,
       { stream, head },

@@ -4,7 +4,7 @@ import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlo
 import { withCiphertexts } from '../../../shared/eventlog/encryption/ciphertexts.ts';
 import type { NewEvent } from '../../../shared/eventlog/event.ts';
 import type { Position, StoredEvent } from '../../../shared/ports/eventStore.ts';
-import type { Reached } from '../../../shared/ports/readModels.ts';
+import type { AppliedUpTo } from '../../../shared/ports/readModels.ts';
 import { at } from './events.ts';
 
 interface Recording {
@@ -54,7 +54,7 @@ export function recordHistory(first = 0) {
 export const positionOf = (place: number): Position => String(place).padStart(16, '0') as Position;
 
 /** What a store is told that has applied everything up to an event at this position. */
-export const reached = (position: Position): Reached => ({
+export const reached = (position: Position): AppliedUpTo => ({
   position,
   checkpoint: { log_id: 'log_1', position, event_id: `event ${position}`, event_hash: '' },
 });

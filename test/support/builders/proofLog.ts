@@ -10,7 +10,7 @@ import { runProver } from '../../../services/followers/prover/run.ts';
 import type { DomainEvent } from '../../../shared/eventlog/eventTypes.ts';
 import { chainEvents, NO_STREAM } from '../../../shared/eventlog/append.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
-import { sealEvents } from '../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../shared/eventlog/encryption/sealTexts.ts';
 import { sessionStream } from '../../../shared/eventlog/streams.ts';
 import type { EventStore } from '../../../shared/ports/eventStore.ts';
 import { openProtectedStore } from '../stores/sqlite/sqliteEventStore.ts';
@@ -50,7 +50,7 @@ async function fillSession(store: ProtectedStore, turns: number): Promise<string
   let head = NO_STREAM;
   for (let from = 0; from < all.length; from += EVENTS_PER_APPEND) {
     const events = all.slice(from, from + EVENTS_PER_APPEND);
-    const sealed = await sealEvents(store.keys, head.key, events);
+    const sealed = await commitEventTexts(store.keys, head.key, events);
     const written = { ...authorship, causation_id: 'bench', recorded_at };
     const chained = chainEvents(stream, head, sealed.events, written);
     await store.append(stream, head.revision < 0 ? 'no_stream' : head.revision, chained.encoded);

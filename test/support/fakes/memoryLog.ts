@@ -1,3 +1,4 @@
+import { recordedHash } from '../../../shared/eventlog/hashChain.ts';
 import { randomUUID } from 'node:crypto';
 import { chainEvents, NO_STREAM, type StreamHead } from '../../../shared/eventlog/append.ts';
 import type {
@@ -6,7 +7,6 @@ import type {
   Position,
   StoredEvent,
 } from '../../../shared/ports/eventStore.ts';
-import { recordedHash } from '../../../shared/transparency/proof/nameChange.ts';
 import { leafEntry } from '../../../shared/transparency/tlog/leaf.ts';
 import { openRightEdge } from '../../../shared/transparency/tlog/rightEdge.ts';
 import { TILE_WIDTH } from '../../../shared/transparency/tlog/tiles.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { newMasterKey, parseMasterKeys } from '../../../shared/eventlog/encryption/masterKeys.ts';
 import {
-  createTextCloser,
+  createTextEncrypter,
   commitText,
   type ProtectedText,
   type TextKey,
@@ -20,7 +20,7 @@ export function seal(
   stream = 'session-session_1',
 ): Required<ProtectedText> {
   const committed = commitText(text);
-  return { sha256: committed.sha256, box: createTextCloser(key, stream)(committed) };
+  return { sha256: committed.sha256, box: createTextEncrypter(key, stream)(committed) };
 }
 
 /** Master keys as a file with these lines has them; by default one new key. */

@@ -75,7 +75,7 @@ function normalizeTarget(request: IncomingMessage): boolean {
 }
 
 /** Why a request that Node has parsed is to be refused; undefined if it is not. */
-export function faultOf(request: IncomingMessage): RequestFault | undefined {
+export function findRequestFault(request: IncomingMessage): RequestFault | undefined {
   if (request.rawHeaders.length / 2 > LIMITS.http.headers) return 'ERR_TOO_MANY_HEADERS';
   return normalizeTarget(request) ? undefined : 'ERR_INVALID_TARGET';
 }

@@ -11,7 +11,7 @@ import { createServer, GatheredRequest } from './nodeHttp.ts';
 import { answerInOrder } from './pipelining.ts';
 import { throttledLog } from '../throttledLog.ts';
 import { limitHeaderMemory } from './headerMemory.ts';
-import { answerProtocolErrors, faultOf, refuseRequest } from './protocolErrors.ts';
+import { answerProtocolErrors, findRequestFault, refuseRequest } from './protocolErrors.ts';
 
 /**
  * Longer than the idle timeout of common load balancers (60 s), so that they never reuse a
@@ -170,7 +170,7 @@ export async function startServer(
       LIMITS.http.largeHeadersBytes,
     ),
     answer(request, response) {
-      const fault = faultOf(request);
+      const fault = findRequestFault(request);
       if (fault === undefined) void answer(request, response);
       else refuseRequest(request.socket, fault, ids);
     },

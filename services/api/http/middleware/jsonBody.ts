@@ -10,7 +10,7 @@ import { createByteCollector } from '../../../../shared/lib/memory/byteCollector
 import { releaseBuffer } from '../../../../shared/lib/memory/releaseBuffer.ts';
 import { resumeTask } from '../../../../shared/lib/concurrency/eventLoopWatchdog.ts';
 import { invalidRequestError } from '../errors/validation.ts';
-import { waitForTurn } from './pacing.ts';
+import { admitRequest } from './pacing.ts';
 import { countHeaders } from '../requestHeaders.ts';
 import { yieldForText } from '../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 
@@ -86,7 +86,7 @@ export async function readJsonBody<Body>(
   resumeTask();
   const { length } = bytes;
   permit.resize(length);
-  const waiting = waitForTurn(ctx);
+  const waiting = admitRequest(ctx);
   if (waiting) await waiting;
   await yieldForText(account_id, length);
   if (length === 0 && mayBeEmpty) return check({});

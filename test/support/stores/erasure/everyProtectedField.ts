@@ -7,19 +7,22 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from '@jest/globals';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import { appendEvents, NO_STREAM } from '../../../../shared/eventlog/append.ts';
-import { discloseEvents, openTexts } from '../../../../shared/eventlog/encryption/openTexts.ts';
+import {
+  discloseEvents,
+  decryptTextsInData,
+} from '../../../../shared/eventlog/encryption/openTexts.ts';
 import { addKeyIds } from '../../../../shared/eventlog/encryption/protectedJson.ts';
 import {
   withTextsForRows,
   type ProtectedStore,
 } from '../../../../shared/eventlog/encryption/protectedStore.ts';
-import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../../shared/eventlog/encryption/sealTexts.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
 import { eraseStream } from '../../../../shared/erasure/eraseStream.ts';
 import { FEATURE_STREAMS } from '../../../../shared/features.ts';
 import type { Checkpoint, StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import type { ProjectionStore } from '../../../../shared/ports/readModels.ts';
-import { cloudEventOf } from '../../../../shared/publicEvents/cloudEvent.ts';
+import { toCloudEvent } from '../../../../shared/publicEvents/cloudEvent.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
 import { createTurnTokenizer } from '../../../../shared/search/turnTokens.ts';
 import { TYPES_WITH_TEXTS, withMarkedTexts } from '../../builders/markedTexts.ts';
@@ -50,7 +53,7 @@ interface Written {
 }
 
 async function write(log: ProtectedStore, stream: string, events: DomainEvent[]): Promise<void> {
-  const { events: sealed, key } = await sealEvents(
+  const { events: sealed, key } = await commitEventTexts(
     log.keys,
     undefined,
     events.map((event) => ({ id: randomUUID(), ...event })),
@@ -122,8 +125,8 @@ async function eventsOf(log: ProtectedStore, stream: string): Promise<StoredEven
 /** What readers of a stream get: its events as audits and exports have them, and its messages. */
 async function readersOf(log: ProtectedStore, stream: string): Promise<string> {
   const events = await eventsOf(log, stream);
-  const messages = toPublicEvents(await openTexts(log.keys, events)).map((event) =>
-    cloudEventOf(event, 'test'),
+  const messages = toPublicEvents(await decryptTextsInData(log.keys, events)).map((event) =>
+    toCloudEvent(event, 'test'),
   );
   return JSON.stringify([await discloseEvents(log.keys, events), messages]);
 }

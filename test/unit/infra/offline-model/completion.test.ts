@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { expect, test } from '@jest/globals';
-import { complete } from '../../../../infra/offline-model/completion.ts';
+import { generateCompletion } from '../../../../infra/offline-model/completion.ts';
 
 const usageOf = async (...texts: string[]) => {
   const messages = texts.map((content) => ({ role: 'user', content }));
-  return (await complete({ model: 'offline-echo', messages })).usage;
+  return (await generateCompletion({ model: 'offline-echo', messages })).usage;
 };
 const words = (text: string): number => text.split(/\s+/).filter(Boolean).length;
 

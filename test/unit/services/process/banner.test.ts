@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from '@jest/globals';
-import { banner } from '../../../../services/process/banner.ts';
+import { formatBanner } from '../../../../services/process/banner.ts';
 import type { RunningService } from '../../../../services/process/start.ts';
 
 const service = (firstKey: string | undefined): RunningService => ({
@@ -20,7 +20,7 @@ const onTerminal = { isOperatorsKey: false, isTerminal: true, now };
 
 describe('the banner', () => {
   test('tells the address, the data folder and the key that was just made', () => {
-    const lines = banner(service(KEY), onTerminal).split('\n');
+    const lines = formatBanner(service(KEY), onTerminal).split('\n');
     expect(lines).toContain('Turnlog listens on http://127.0.0.1:3000');
     expect(lines).toContain('Data folder: /var/lib/turnlog');
     expect(lines.find((line) => line.startsWith('API key'))).toContain(KEY);
@@ -30,7 +30,7 @@ describe('the banner', () => {
     ['chose the first key', KEY, true, 'the value of BOOTSTRAP_API_KEY'],
     ['has a key from an earlier start', undefined, false, 'keys issue'],
   ])('tells an operator who %s where it is', (_what, key, isOperatorsKey, where) => {
-    const shown = banner(service(key), { ...onTerminal, isOperatorsKey });
+    const shown = formatBanner(service(key), { ...onTerminal, isOperatorsKey });
     expect(shown).not.toContain(KEY);
     expect(shown).toContain('$TURNLOG_API_KEY');
     expect(shown.split('\n').find((line) => line.startsWith('API key'))).toContain(where);
@@ -39,17 +39,17 @@ describe('the banner', () => {
   test('has the link of the console last on a terminal, and as a member of the JSON', () => {
     const consoleLink = 'http://127.0.0.1:3000/console/#code=abc';
     const linked = { ...service(KEY), consoleLink };
-    expect(banner(linked, onTerminal).trimEnd().split('\n').at(-1)).toBe(
+    expect(formatBanner(linked, onTerminal).trimEnd().split('\n').at(-1)).toBe(
       `Console, with a link that signs in once within 15 minutes: ${consoleLink}`,
     );
-    expect(JSON.parse(banner(linked, { ...onTerminal, isTerminal: false }))).toMatchObject({
+    expect(JSON.parse(formatBanner(linked, { ...onTerminal, isTerminal: false }))).toMatchObject({
       console: consoleLink,
     });
   });
 
   test('is one line of JSON where it goes to no terminal', () => {
     const inFile = { ...onTerminal, isTerminal: false };
-    const [line, ...rest] = banner(service(KEY), inFile).split('\n');
+    const [line, ...rest] = formatBanner(service(KEY), inFile).split('\n');
     expect(rest).toEqual(['']);
     expect(JSON.parse(line!)).toEqual({
       level: 'info',
@@ -64,14 +64,16 @@ describe('the banner', () => {
       ),
       msg: 'Turnlog listens on http://127.0.0.1:3000',
     });
-    const again = JSON.parse(banner(service(KEY), { ...inFile, isOperatorsKey: true })) as object;
+    const again = JSON.parse(
+      formatBanner(service(KEY), { ...inFile, isOperatorsKey: true }),
+    ) as object;
     expect(JSON.stringify(again)).not.toContain(KEY);
     expect(again).toMatchObject({ about_api_key: expect.stringContaining('BOOTSTRAP_API_KEY') });
   });
 
   test('of a process without the API tells its services and where its state is, and nothing to try', () => {
     expect(
-      banner(
+      formatBanner(
         { ...service(undefined), services: ['projector', 'relay'], dataFolder: undefined },
         onTerminal,
       ).split('\n'),
@@ -84,7 +86,7 @@ describe('the banner', () => {
   });
 
   test('holds a curl line that creates an agent when a shell is given it as it is', async () => {
-    const command = banner(service(KEY), onTerminal)
+    const command = formatBanner(service(KEY), onTerminal)
       .split('\n')
       .find((line) => line.includes('curl'))!;
     const shell = `curl() { '${process.execPath}' -e 'console.log(JSON.stringify(process.argv.slice(1)))' -- "$@"; }\n${command}`;

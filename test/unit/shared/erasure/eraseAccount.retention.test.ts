@@ -8,7 +8,7 @@ import { appendEvents, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import {
   eraseStream,
   recordErasure,
-  type Grounds,
+  type ErasureGrounds,
 } from '../../../../shared/erasure/eraseStream.ts';
 import type { ErasureContext } from '../../../../shared/erasure/retention/requireErasable.ts';
 import type { JudgedTime } from '../../../../shared/erasure/retention/judgeClock.ts';
@@ -62,7 +62,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.dispose());
 
-const erase = (stream = SESSION, reason: Grounds['reason'] = 'request') =>
+const erase = (stream = SESSION, reason: ErasureGrounds['reason'] = 'request') =>
   eraseStream(context, stream, { reason }, actor);
 const refused = (words: RegExp) => ({
   code: 'erasure_refused',

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { canonicalJson } from '../../../../shared/eventlog/canonicalJson.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
 import {
-  chainFault,
+  findChainFault,
   GENESIS_HASH,
   sha256,
   eventHash,
@@ -153,7 +153,7 @@ const PREVIOUS: Array<Link | undefined> = [
 /** What the way by way of decoding finds; undefined where all fits. */
 function decodedFault(event: StoredEvent, previous: Link | undefined): string | undefined {
   try {
-    return chainFault(decodeEvent(event), previous);
+    return findChainFault(decodeEvent(event), previous);
   } catch (error) {
     return String(error);
   }

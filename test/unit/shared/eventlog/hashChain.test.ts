@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { chainEvents, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { canonicalJson } from '../../../../shared/eventlog/canonicalJson.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
-import { chainFault, GENESIS_HASH } from '../../../../shared/eventlog/hashChain.ts';
+import { findChainFault, GENESIS_HASH } from '../../../../shared/eventlog/hashChain.ts';
 import type { RecordedEvent } from '../../../../shared/eventlog/event.ts';
 import type { Position } from '../../../../shared/ports/eventStore.ts';
 import { textOf } from '../../../support/docs/projectFiles.ts';
@@ -31,7 +31,7 @@ const chained = (data: readonly object[], after = NO_STREAM): RecordedEvent[] =>
 const firstFault = (events: readonly RecordedEvent[]): number | undefined => {
   let previous: { revision: number; hash: string } | undefined;
   for (const [index, event] of events.entries()) {
-    if (chainFault(event, previous) !== undefined) return index;
+    if (findChainFault(event, previous) !== undefined) return index;
     previous = { revision: event.revision, hash: event.metadata.hash };
   }
   return undefined;
@@ -62,7 +62,7 @@ describe('the hash chain', () => {
 
   test('fits the event that README.md shows', () => {
     const [shown] = /\{"id":.*"prev_hash":.*?\}\}/.exec(textOf('README.md'))!;
-    expect(chainFault(JSON.parse(shown) as RecordedEvent, undefined)).toBeUndefined();
+    expect(findChainFault(JSON.parse(shown) as RecordedEvent, undefined)).toBeUndefined();
   });
 
   test('verifies whatever the data is', () => {

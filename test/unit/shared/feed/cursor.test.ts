@@ -1,5 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
-import { cursorOf, endOfFeed, isCursor, openCursor } from '../../../../shared/feed/cursor.ts';
+import {
+  formatCursor,
+  readEndOfFeed,
+  isCursor,
+  openCursor,
+} from '../../../../shared/feed/cursor.ts';
 import {
   createCheckpoint,
   readLogIdentity,
@@ -26,7 +31,7 @@ function fiveEvents(): StoredEvent[] {
 }
 
 async function cursorAt(events: readonly StoredEvent[], index: number): Promise<string> {
-  return cursorOf(createCheckpoint((await readLogIdentity(logOf(events)))!, events[index]!));
+  return formatCursor(createCheckpoint((await readLogIdentity(logOf(events)))!, events[index]!));
 }
 
 describe('a cursor', () => {
@@ -48,7 +53,7 @@ describe('a cursor', () => {
   test('of a place that holds no event of ours is one as well, as long as the log reaches it', async () => {
     const events = fiveEvents();
     const end = positionOf(9);
-    const { cursor } = await endOfFeed(logOf(events, end));
+    const { cursor } = await readEndOfFeed(logOf(events, end));
     expect(await openCursor(logOf(events, positionOf(12)), cursor!)).toBe(end);
     await expect(openCursor(logOf(events, positionOf(8)), cursor!)).rejects.toMatchObject({
       code: 'log_changed',

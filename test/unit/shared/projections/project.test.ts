@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
 import type { StoredEvent } from '../../../../shared/ports/eventStore.ts';
-import { fold, keysOf, rowMaps, type RowMaps } from '../../../../shared/projections/fold.ts';
+import { fold, listRowPlaces, rowMaps, type RowMaps } from '../../../../shared/projections/fold.ts';
 import { planBatch } from '../../../../shared/projections/plan.ts';
 import { labelToken } from '../../../../shared/sessions/labelToken.ts';
 import { percentOf } from '../../../../shared/projections/progress.ts';
@@ -504,7 +504,7 @@ describe('session.described', () => {
       const plan = planBatch(events.map((event) => record(SESSION, event)));
       const { dirty, gone, removals, parked } = fold(plan, rows, new Set());
       expect([removals, parked]).toEqual([[], []]);
-      expect(keysOf(plan).filter(({ table }) => table === 'session_labels')).toEqual([]);
+      expect(listRowPlaces(plan).filter(({ table }) => table === 'session_labels')).toEqual([]);
       return { written: [...dirty.session_labels.keys()], gone: gone.map(({ id }) => id) };
     };
     const id = (name: string, value: string) => `session_1/${labelToken('acct_1', name, value)}`;
@@ -670,7 +670,7 @@ describe('a batch', () => {
         turnStarted(2),
       ].map((event) => record(SESSION, event)),
     );
-    expect(keysOf(plan).map(({ table, key }) => [table, ...key])).toEqual([
+    expect(listRowPlaces(plan).map(({ table, key }) => [table, ...key])).toEqual([
       ['sessions', 'session_1'],
       ['storage', 'acct_1', '2026-01-01'],
       ['storage', 'acct_1', ''],

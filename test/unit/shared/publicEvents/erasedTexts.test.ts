@@ -3,8 +3,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { jsonSchemas } from '../../../support/contract/jsonSchemas.ts';
 import { toPublicEvents } from '../../../../shared/publicEvents/toPublicEvents.ts';
 import type { DomainEvent } from '../../../../shared/eventlog/eventTypes.ts';
-import { openTexts } from '../../../../shared/eventlog/encryption/openTexts.ts';
-import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
+import { decryptTextsInData } from '../../../../shared/eventlog/encryption/openTexts.ts';
+import { commitEventTexts } from '../../../../shared/eventlog/encryption/sealTexts.ts';
 import type { PublicEvent } from '../../../../shared/publicEvents/publicEvent.ts';
 import {
   agentCreated,
@@ -27,11 +27,11 @@ const PARAMETERS = {
 async function publishTwice(event: DomainEvent) {
   const [kind = ''] = event.type.split('.');
   const { open, keys, kept } = memoryKeys();
-  const { events, key } = await sealEvents(keys, undefined, [{ id: 'e', ...event }]);
+  const { events, key } = await commitEventTexts(keys, undefined, [{ id: 'e', ...event }]);
   const stream = `${kind}-${kind}_1`;
   const stored = recordHistory().record({ stream }, events[0]!);
   const publish = async (): Promise<PublicEvent> =>
-    toPublicEvents(await openTexts(open(), [stored]))[0]!;
+    toPublicEvents(await decryptTextsInData(open(), [stored]))[0]!;
   const before = await publish();
   if (key) kept.set(key.id, 'destroyed');
   return { before, after: await publish(), stored };
@@ -96,13 +96,13 @@ test('a text whose key was lost is not published as an erased one, and nothing i
   const { open, keys, kept } = memoryKeys();
   const { record } = recordHistory();
   const started = EVERY_EVENT['session.turn_started.v1'];
-  const { events, key } = await sealEvents(keys, undefined, [{ id: 'e', ...started }]);
+  const { events, key } = await commitEventTexts(keys, undefined, [{ id: 'e', ...started }]);
   const stored = [
     record({ stream: 'session-session_1' }, events[0]!),
     record({ stream: 'session-session_1' }, EVERY_EVENT['session.turn_interrupted.v1']),
   ];
   kept.delete(key!.id);
-  const readable = await openTexts(open(), stored);
+  const readable = await decryptTextsInData(open(), stored);
   expect(() => toPublicEvents(readable)).toThrow(expect.objectContaining({ code: 'key_missing' }));
   expect(() => toPublicEvents(readable)).toThrow(key!.id);
 });

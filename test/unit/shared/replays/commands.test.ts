@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { beforeEach, expect, jest, test } from '@jest/globals';
 import {
-  requireStartable,
+  resolveReplayInput,
   startReplay,
   type ReplayContext,
   type ReplayInput,
@@ -38,7 +38,7 @@ const ACCOUNT = { account_id: 'acct_1' };
 
 /** Asks for one more where so many run of the account, and of all. */
 const startBeside = (running: { own: number; all: number }): Promise<ReplayInput> =>
-  requireStartable(contextBeside(running), ACCOUNT, findInput);
+  resolveReplayInput(contextBeside(running), ACCOUNT, findInput);
 
 test('beyond so many replays of an account, or of all, none is started, and it is said which', async () => {
   expect(await startBeside({ own: most - 1, all: runningOfAll - 1 })).toEqual(input);
@@ -70,7 +70,9 @@ function startMany(count: number) {
       return () => {};
     },
   };
-  const starts = Array.from({ length: count }, () => requireStartable(context, ACCOUNT, findInput));
+  const starts = Array.from({ length: count }, () =>
+    resolveReplayInput(context, ACCOUNT, findInput),
+  );
   return { ends: Promise.allSettled(starts), find, left };
 }
 

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { ReplayEvent } from '../../../../shared/replays/events.ts';
-import { fold, keysOf, rowMaps } from '../../../../shared/projections/fold.ts';
+import { fold, listRowPlaces, rowMaps } from '../../../../shared/projections/fold.ts';
 import { planBatch } from '../../../../shared/projections/plan.ts';
 import {
   replayEnded,
@@ -25,7 +25,7 @@ function bytesPerEvent(checks: string): number[] {
   const rows = rowMaps();
   return events.map((event) => {
     const plan = planBatch([record({ stream: 'replay-replay_1' }, event)]);
-    const read = keysOf(plan).map(({ table, id }) => rows[table].get(id) ?? null);
+    const read = listRowPlaces(plan).map(({ table, id }) => rows[table].get(id) ?? null);
     const { dirty, parked } = fold(plan, rows, new Set());
     expect(parked).toEqual([]);
     const written = Object.values(dirty).flatMap((byId) => [...byId.values()]);

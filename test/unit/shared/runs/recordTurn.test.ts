@@ -7,7 +7,7 @@ import { storeUnavailableError, TurnlogError } from '../../../../shared/lib/erro
 import { appendEvents, headOf, NO_STREAM } from '../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../../shared/eventlog/reading/damagedStreams.ts';
-import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../../shared/eventlog/encryption/sealTexts.ts';
 import { sessionStream } from '../../../../shared/eventlog/streams.ts';
 import { createLogger } from '../../../../shared/lib/logger.ts';
 import { countWait, withWaitBudget } from '../../../../shared/lib/time/waitBudget.ts';
@@ -52,7 +52,7 @@ async function appendByOthers(...events: { type: string; data: object }[]): Prom
   const head = last ? headOf(decodeEvent(last)) : NO_STREAM;
   const authorship = { ...actor, causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' };
   const named = events.map((event) => ({ id: randomUUID(), ...event }));
-  const sealed = await sealEvents(fixture.store().keys, undefined, named);
+  const sealed = await commitEventTexts(fixture.store().keys, undefined, named);
   await appendEvents(fixture.store(), { stream: STREAM, head }, { ...sealed, authorship });
 }
 

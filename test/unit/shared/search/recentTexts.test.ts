@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
-import { closedText } from '../../../../shared/eventlog/encryption/closedText.ts';
+import { formatEncryptedText } from '../../../../shared/eventlog/encryption/encryptedText.ts';
 import {
   commitText,
-  createTextCloser,
+  createTextEncrypter,
 } from '../../../../shared/eventlog/encryption/protectedText.ts';
 import type { EncodedEvent, EventStore } from '../../../../shared/ports/eventStore.ts';
 import {
@@ -13,7 +13,7 @@ import {
 import { createTurnTokenizer, loadKeysOf } from '../../../../shared/search/turnTokens.ts';
 import { GENESIS_HASH } from '../../../../shared/eventlog/hashChain.ts';
 import { appendEvents } from '../../../../shared/eventlog/append.ts';
-import { sealEvents } from '../../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../../shared/eventlog/encryption/sealTexts.ts';
 import { at, turnCompleted, turnFailed, turnStarted } from '../../../support/builders/events.ts';
 import { newEvent } from '../../../support/stores/projections/projector.ts';
 import { positionOf } from '../../../support/builders/history.ts';
@@ -59,12 +59,12 @@ function sharingStore(
 async function closedTurn(text: string) {
   const { keys } = memoryKeys();
   const { sha256, salt } = commitText(text);
-  const box = createTextCloser(await keys.issueKey(), STREAM)({ sha256, salt, text });
+  const box = createTextEncrypter(await keys.issueKey(), STREAM)({ sha256, salt, text });
   const turn = {
     session_id: 'session_1',
     account_id: 'acct_1',
     turn: 1,
-    input: closedText(box, sha256),
+    input: formatEncryptedText(box, sha256),
     output: null,
     end_position: positionOf(3),
     revision: 2,
@@ -111,7 +111,7 @@ test('the texts of events are recognized as appends encode them', async () => {
     turnCompleted(1, { output: 'answer' }),
     turnFailed(2, { output: 'half an answer' }),
   ];
-  const { events } = await sealEvents(memoryKeys().keys, undefined, recorded.map(newEvent));
+  const { events } = await commitEventTexts(memoryKeys().keys, undefined, recorded.map(newEvent));
   const head = { revision: 0, hash: GENESIS_HASH };
   const authorship = { ...AUTHORSHIP, recorded_at: at(0) };
   await appendEvents(store, { stream: STREAM, head }, { events, authorship });
@@ -142,7 +142,7 @@ test('empty texts are bounded too', async () => {
   expect(sent.length).toBeLessThan(40_000);
   const recentTexts = createRecentTexts();
   for (let n = 0; n < 150_000; n += 1) recentTexts.add([[STREAM, `${n}`.padStart(64, '0'), '']]);
-  expect(recentTexts.has(STREAM, closedText('', '0'.repeat(64)))).toBe(false);
+  expect(recentTexts.has(STREAM, formatEncryptedText('', '0'.repeat(64)))).toBe(false);
 });
 
 test('a recent text is indexed without its key, and only once', async () => {
@@ -185,7 +185,7 @@ test('the text of an erased session is not indexed', async () => {
 
 test('texts that are not indexed are dropped after seconds, and when many others come', () => {
   const recentTexts = createRecentTexts();
-  const closed = closedText('', 'a'.repeat(64));
+  const closed = formatEncryptedText('', 'a'.repeat(64));
   const first: RecentText = [STREAM, 'a'.repeat(64), 'first'];
   recentTexts.add([first]);
   jest.advanceTimersByTime(4_000);

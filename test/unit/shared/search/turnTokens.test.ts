@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { closedText } from '../../../../shared/eventlog/encryption/closedText.ts';
+import { formatEncryptedText } from '../../../../shared/eventlog/encryption/encryptedText.ts';
 import {
   commitText,
-  createTextCloser,
+  createTextEncrypter,
 } from '../../../../shared/eventlog/encryption/protectedText.ts';
 import { createTurnTokenizer } from '../../../../shared/search/turnTokens.ts';
 import { positionOf } from '../../../support/builders/history.ts';
@@ -12,12 +12,12 @@ import { memoryKeys } from '../../../support/fakes/memoryKeys.ts';
 async function tokensOf(input: string) {
   const { keys } = memoryKeys();
   const committed = commitText(input);
-  const close = createTextCloser(await keys.issueKey(), 'session-session_1');
+  const close = createTextEncrypter(await keys.issueKey(), 'session-session_1');
   const tokens = createTurnTokenizer(keys)({
     session_id: 'session_1',
     account_id: 'acct_1',
     turn: 1,
-    input: closedText(close(committed), committed.sha256),
+    input: formatEncryptedText(close(committed), committed.sha256),
     output: null,
     end_position: positionOf(3),
     revision: 2,

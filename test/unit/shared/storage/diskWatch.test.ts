@@ -2,10 +2,10 @@ import { expect, test } from '@jest/globals';
 import {
   createDiskWatch,
   parseFreeLevel,
-  type Space,
+  type DiskSpace,
 } from '../../../../shared/storage/diskWatch.ts';
 
-function setUp(space: Record<string, Space | undefined>, [warn, stop]: [string, string]) {
+function setUp(space: Record<string, DiskSpace | undefined>, [warn, stop]: [string, string]) {
   const logged: string[] = [];
   const log = (level: string) => (fields: object) =>
     void logged.push(`${level} ${(fields as { folder: string }).folder}`);
@@ -68,7 +68,7 @@ test('levels may be a share of the disk, or 0 for none', async () => {
 });
 
 test('a folder that can’t be measured keeps its state', async () => {
-  const space: Record<string, Space | undefined> = { '/data': { size: 1_000, free: 0 } };
+  const space: Record<string, DiskSpace | undefined> = { '/data': { size: 1_000, free: 0 } };
   const { watch } = setUp(space, ['200', '100']);
   await watch.poll();
   space['/data'] = undefined;

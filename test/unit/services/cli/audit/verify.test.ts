@@ -1,13 +1,16 @@
 import { expect, test } from '@jest/globals';
 import type { Position } from '../../../../../shared/ports/eventStore.ts';
-import { continuePosition, describeOutside } from '../../../../../services/cli/audit/verify.ts';
+import {
+  continuePosition,
+  describeOutsideEvidence,
+} from '../../../../../services/cli/audit/verify.ts';
 
 test('shows each finding of witnesses and kept checkpoints, as data too', () => {
   const compared = [{ name: 'v', size: 7 }];
   const troubles = [{ name: 'u', trouble: 'does not answer' }];
   const outvoted = ['The log was rolled back: the witness w knows more.'];
   const found = { compared, troubles, outvoted, refusal: undefined, isNew: false };
-  expect(describeOutside(found)).toEqual({
+  expect(describeOutsideEvidence(found)).toEqual({
     data: { compared, not_compared: troubles, outvoted, refusal: null },
     lines: [
       `Outvoted by the other witnesses: ${outvoted[0]}`,

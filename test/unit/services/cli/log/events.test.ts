@@ -3,8 +3,11 @@ import { expect, test } from '@jest/globals';
 import { formatEvent } from '../../../../../services/cli/log/events.ts';
 import { chainEvents, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { withCiphertexts } from '../../../../../shared/eventlog/encryption/ciphertexts.ts';
-import { discloseEvents, openTexts } from '../../../../../shared/eventlog/encryption/openTexts.ts';
-import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
+import {
+  discloseEvents,
+  decryptTextsInData,
+} from '../../../../../shared/eventlog/encryption/openTexts.ts';
+import { commitEventTexts } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import { AUTHORSHIP } from '../../../../support/builders/authorship.ts';
 import { turnStarted } from '../../../../support/builders/events.ts';
 import { positionOf } from '../../../../support/builders/history.ts';
@@ -14,7 +17,7 @@ test('prints no text that was put in the place of its ciphertext', async () => {
   const { keys } = memoryKeys();
   const stream = 'session-1';
   const decided = [{ id: randomUUID(), ...turnStarted(1) }];
-  const { events } = await sealEvents(keys, undefined, decided);
+  const { events } = await commitEventTexts(keys, undefined, decided);
   const [encoded] = chainEvents(stream, NO_STREAM, events, AUTHORSHIP).encoded;
   const event = {
     ...withCiphertexts(encoded!, stream),
@@ -25,7 +28,7 @@ test('prints no text that was put in the place of its ciphertext', async () => {
   const [disclosed] = await discloseEvents(keys, [event]);
   const { input } = disclosed!.data as { input: { sha256: string; text: string } };
   const data = JSON.stringify({ ...(JSON.parse(event.data) as object), input });
-  const [forged, genuine] = await openTexts(keys, [{ ...event, data }, event]);
+  const [forged, genuine] = await decryptTextsInData(keys, [{ ...event, data }, event]);
   const printed = JSON.stringify(formatEvent(forged!));
   expect(printed).toContain('its ciphertext is missing');
   expect(printed).toContain(input.sha256);

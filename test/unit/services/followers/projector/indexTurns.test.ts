@@ -6,15 +6,15 @@ import {
 } from '../../../../../services/followers/projector/indexTurns.ts';
 import { createGathering } from '../../../../../services/followers/projector/projection.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
+import { formatEncryptedText } from '../../../../../shared/eventlog/encryption/encryptedText.ts';
 import {
   commitText,
-  createTextCloser,
+  createTextEncrypter,
 } from '../../../../../shared/eventlog/encryption/protectedText.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import type {
-  Forgotten,
+  RemovalProgress,
   NextTurn,
   TurnsOfAccounts,
   TurnWords,
@@ -282,7 +282,7 @@ test('what erasures left is deleted while turns can not be indexed', async () =>
   const { state, store } = storeWith([turn(1)]);
   state.failures = Infinity;
   let left = 50;
-  const forget = async (): Promise<Forgotten> => {
+  const forget = async (): Promise<RemovalProgress> => {
     if (left === 0) return 'nothing';
     left -= 1;
     return 'some';
@@ -310,7 +310,7 @@ test('the trouble of an index ends with its indexer: another has another index',
 
 test('what erasures left is taken out until nothing is, and begun anew no sooner than it may be', async () => {
   const { state, store } = storeWith([turn(1)]);
-  const left: Forgotten[] = ['begun', 'some', 'nothing', 'begun', 'all'];
+  const left: RemovalProgress[] = ['begun', 'some', 'nothing', 'begun', 'all'];
   const asked: { begin: boolean; at: number }[] = [];
   const { logger, lines } = recordingLogger();
   indexer = startIndexer({
@@ -340,7 +340,7 @@ function storeWithErased() {
   let begins = true;
   const store = {
     ...storeWith([]).store,
-    async forget(begin: boolean): Promise<Forgotten> {
+    async forget(begin: boolean): Promise<RemovalProgress> {
       asked.push({ begin, at: performance.now() });
       const forgotten = begins ? 'begun' : 'nothing';
       begins = false;
@@ -383,8 +383,12 @@ test('the keys of the turns of a step are looked up in the key store together', 
   const { open, keys } = memoryKeys();
   const closed = async (number: number, session_id: string): Promise<NextTurn> => {
     const disclosed = commitText(`input ${number}`);
-    const close = createTextCloser(await keys.issueKey(), sessionStream(session_id));
-    return { ...turn(number), session_id, input: closedText(close(disclosed), disclosed.sha256) };
+    const close = createTextEncrypter(await keys.issueKey(), sessionStream(session_id));
+    return {
+      ...turn(number),
+      session_id,
+      input: formatEncryptedText(close(disclosed), disclosed.sha256),
+    };
   };
   const { state, store } = storeWith([await closed(1, 'session_1'), await closed(2, 'session_2')]);
   const reader = open();

@@ -1,7 +1,7 @@
+import { recordedHash } from '../../../../../shared/eventlog/hashChain.ts';
 import { expect, test } from '@jest/globals';
 import { requireTreeMatchesLog } from '../../../../../services/followers/prover/requireTreeMatchesLog.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
-import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import { formatCheckpoint } from '../../../../../shared/transparency/tlog/checkpoint.ts';
 import { signNote } from '../../../../../shared/transparency/tlog/note.ts';
 import { noteSigner } from '../../../../../shared/transparency/tlog/noteKeys.ts';

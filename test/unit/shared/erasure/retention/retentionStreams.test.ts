@@ -6,7 +6,7 @@ import {
   keepTime,
   readConfirmedBefore,
   readKeptTime,
-  recordedBefore,
+  readRecordedBefore,
 } from '../../../../../shared/erasure/retention/retentionStreams.ts';
 import { appendMore, appendTo } from '../../../../support/stores/projections/projector.ts';
 import { sessionDescribed, sessionStarted } from '../../../../support/builders/events.ts';
@@ -59,7 +59,7 @@ test('an event was recorded before a time if a proven time that is not later sta
     (await store.readStream(session, { direction: 'backwards', limit: 1 }))[0]!.position;
   await appendTo(store, session, [sessionStarted()]);
   const first = await position();
-  expect((await recordedBefore(context, START - HOUR_MS))(first)).toBe(true);
+  expect((await readRecordedBefore(context, START - HOUR_MS))(first)).toBe(true);
   const positions: Awaited<ReturnType<typeof position>>[] = [];
   for (let hour = 0; hour < 20; hour += 1) {
     await keepTime(context, START + hour * HOUR_MS, 0);
@@ -67,7 +67,7 @@ test('an event was recorded before a time if a proven time that is not later sta
     positions.push(await position());
   }
   for (const at of [-1, 0, 0.5, 1, 7, 18, 18.9, 19, 99]) {
-    const isBefore = await recordedBefore(context, START + at * HOUR_MS);
+    const isBefore = await readRecordedBefore(context, START + at * HOUR_MS);
     // What stands before the first proven time is from before all of them.
     expect(isBefore(first)).toBe(true);
     const before = positions.filter((one) => isBefore(one)).length;
@@ -75,6 +75,6 @@ test('an event was recorded before a time if a proven time that is not later sta
   }
   // A confirmation of an earlier time begins anew.
   await confirmTime(context, START, 'The clock was wrong.');
-  const isBefore = await recordedBefore(context, START - HOUR_MS);
+  const isBefore = await readRecordedBefore(context, START - HOUR_MS);
   expect(positions.every((one) => isBefore(one))).toBe(true);
 });

@@ -3,10 +3,10 @@ import { runInNewContext } from 'node:vm';
 import { seal } from '../../../../support/stores/textKeys.ts';
 import { expect, test } from '@jest/globals';
 import {
-  closedText,
+  formatEncryptedText,
   createTextOpener,
-} from '../../../../../shared/eventlog/encryption/closedText.ts';
-import { openTexts } from '../../../../../shared/eventlog/encryption/openTexts.ts';
+} from '../../../../../shared/eventlog/encryption/encryptedText.ts';
+import { decryptTextsInData } from '../../../../../shared/eventlog/encryption/openTexts.ts';
 import { addKeyIds } from '../../../../../shared/eventlog/encryption/protectedJson.ts';
 import type { StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { memoryKeys } from '../../../../support/fakes/memoryKeys.ts';
@@ -22,9 +22,10 @@ const eventWith = (box: Box): StoredEvent =>
 test.each<[string, (keys: ReturnType<typeof memoryKeys>['keys'], box: Box) => unknown]>([
   [
     'rows',
-    (keys, { box, sha256 }) => createTextOpener(keys, 'session-1', [closedText(box, sha256)]),
+    (keys, { box, sha256 }) =>
+      createTextOpener(keys, 'session-1', [formatEncryptedText(box, sha256)]),
   ],
-  ['events', (keys, box) => openTexts(keys, [eventWith(box)])],
+  ['events', (keys, box) => decryptTextsInData(keys, [eventWith(box)])],
   [
     'erased events',
     (keys, box) => {

@@ -6,20 +6,20 @@ import { appendEvents, chainEvents, NO_STREAM } from '../../../../../shared/even
 import { canonicalJson } from '../../../../../shared/eventlog/canonicalJson.ts';
 import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
 import type { NewEvent, RecordedEvent } from '../../../../../shared/eventlog/event.ts';
-import { chainFault } from '../../../../../shared/eventlog/hashChain.ts';
+import { findChainFault } from '../../../../../shared/eventlog/hashChain.ts';
 import {
-  closedText,
+  formatEncryptedText,
   createTextOpener,
   TextErased,
-} from '../../../../../shared/eventlog/encryption/closedText.ts';
+} from '../../../../../shared/eventlog/encryption/encryptedText.ts';
 import {
   discloseEvents,
   openEvents,
-  openTexts,
+  decryptTextsInData,
 } from '../../../../../shared/eventlog/encryption/openTexts.ts';
 import { withoutBoxes } from '../../../../support/builders/chainStored.ts';
 import { withCiphertexts } from '../../../../../shared/eventlog/encryption/ciphertexts.ts';
-import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import { planBatch } from '../../../../../shared/projections/plan.ts';
 import type { Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import {
@@ -60,13 +60,13 @@ async function stored(
   events: readonly Shape[],
 ): Promise<StoredEvent[]> {
   const decided = events.map((event) => ({ id: randomUUID(), ...event }));
-  return kept((await sealEvents(keys, undefined, decided)).events);
+  return kept((await commitEventTexts(keys, undefined, decided)).events);
 }
 
 function firstFault(events: readonly RecordedEvent[]): number {
   let previous: { revision: number; hash: string } | undefined;
   for (const [index, event] of events.entries()) {
-    if (chainFault(event, previous) !== undefined) return index;
+    if (findChainFault(event, previous) !== undefined) return index;
     previous = { revision: event.revision, hash: event.metadata.hash };
   }
   return -1;
@@ -104,7 +104,7 @@ describe('the texts of events', () => {
     const events = await stored(keys, Array.from({ length: 50 }, () => TOLD).flat());
     let opened: string[] = [];
     const turns = await turnsDuring(async () => {
-      opened = (await openTexts(keys, events)).map(({ id }) => id);
+      opened = (await decryptTextsInData(keys, events)).map(({ id }) => id);
     });
     expect(opened).toEqual(events.map(({ id }) => id));
     expect(turns).toBeGreaterThan(50);
@@ -113,11 +113,11 @@ describe('the texts of events', () => {
   test('have one key a stream, which each event that has texts tells', async () => {
     const { keys } = memoryKeys();
     const decided = TOLD.map((event) => ({ id: randomUUID(), ...event }));
-    const { key, events } = await sealEvents(keys, undefined, decided);
+    const { key, events } = await commitEventTexts(keys, undefined, decided);
     const told = await openEvents(keys, kept(events));
     const withTexts = told.filter(({ type }) => !/interrupted|limits|session.started/.test(type));
     expect(new Set(withTexts.map((event) => event.key?.id))).toEqual(new Set([key!.id]));
-    expect((await sealEvents(keys, key, decided)).key).toBe(key);
+    expect((await commitEventTexts(keys, key, decided)).key).toBe(key);
   });
 
   test('do not open in another stream, whoever put them there', async () => {
@@ -131,7 +131,7 @@ describe('the texts of events', () => {
 
   test('take no key where there are none', async () => {
     const { keys, kept: store } = memoryKeys();
-    const sealed = await sealEvents(keys, undefined, [{ id: 'x', ...turnInterrupted(1) }]);
+    const sealed = await commitEventTexts(keys, undefined, [{ id: 'x', ...turnInterrupted(1) }]);
     expect([sealed.key, store.size]).toEqual([undefined, 0]);
   });
 
@@ -181,7 +181,7 @@ describe('the texts of events', () => {
     expect((await openEvents(keys, plain)).map(({ data }) => data)).toEqual(
       TOLD.map(({ data }) => data),
     );
-    expect(await openTexts(keys, plain)).toEqual(plain);
+    expect(await decryptTextsInData(keys, plain)).toEqual(plain);
     expect(await discloseEvents(keys, plain)).toEqual(plain.map(decodeEvent));
   });
 
@@ -193,7 +193,7 @@ describe('the texts of events', () => {
     const written = { ...event!, data: JSON.stringify(anew, undefined, 2) };
     const [opened] = await openEvents(keys, [written]);
     expect((opened!.data as typeof data).input).toBe(SECRET);
-    expect(chainFault(decodeEvent(written), undefined)).toBeUndefined();
+    expect(findChainFault(decodeEvent(written), undefined)).toBeUndefined();
   });
 });
 
@@ -209,7 +209,7 @@ test.each([
   const [event] = kept([{ id: 'x', ...turnInterrupted(1) }]);
   const events = [{ ...event!, data }, event!];
   for (const staysClosed of [true, false]) {
-    const found = await openTexts(keys, events, { staysClosed: () => staysClosed });
+    const found = await decryptTextsInData(keys, events, { staysClosed: () => staysClosed });
     expect(found).toHaveLength(2);
     expect(found[1]).toEqual(event);
     expect(planBatch(found).map(({ error }) => error !== undefined)).toEqual([true, false]);
@@ -258,7 +258,7 @@ describe('a key', () => {
     used.forEach((id) => store.delete(id));
     await expect(openEvents(open(), events)).rejects.toMatchObject({ code: 'key_missing' });
     await expect(discloseEvents(open(), events)).rejects.toMatchObject({ code: 'key_missing' });
-    const found = await openTexts(open(), [...events, ...others]);
+    const found = await decryptTextsInData(open(), [...events, ...others]);
     expect(found.map(({ unreadable }) => unreadable?.code)).toEqual([
       'key_missing',
       'key_missing',
@@ -291,7 +291,7 @@ describe('a box', () => {
     expect(firstFault([decodeEvent(event)])).toBe(-1);
     for (const read of [openEvents, discloseEvents])
       await expect(read(keys, [event])).rejects.toMatchObject({ code: 'event_invalid' });
-    expect(await openTexts(keys, [event])).toEqual([
+    expect(await decryptTextsInData(keys, [event])).toEqual([
       { ...event, unreadable: expect.objectContaining({ code: 'event_invalid' }) },
     ]);
   }
@@ -407,7 +407,7 @@ test('any events are the same once sealed, stored and opened; their chain holds 
           const recorded = decodeEvent(changed);
           const prev_hash = recorded.metadata.prev_hash;
           const before = at === 0 ? undefined : { revision: at - 1, hash: prev_hash };
-          return chainFault(recorded, before);
+          return findChainFault(recorded, before);
         };
         let found: unknown;
         try {
@@ -424,7 +424,7 @@ test('any events are the same once sealed, stored and opened; their chain holds 
 
 test('an append that is tried again has the same bytes', async () => {
   const { keys } = memoryKeys();
-  const { events } = await sealEvents(keys, undefined, [{ id: 'x', ...turnStarted(1) }]);
+  const { events } = await commitEventTexts(keys, undefined, [{ id: 'x', ...turnStarted(1) }]);
   const appended: string[] = [];
   const store = {
     append: async (_stream: string, _at: unknown, encoded: readonly object[]) => {
@@ -452,7 +452,7 @@ describe('a text of an erased stream whose key exists', () => {
     expect(opened.map(({ erased }) => erased)).toEqual([true, true]);
     expect(JSON.stringify([opened, await discloseEvents(keys, events)])).not.toContain(SECRET);
     const { box, sha256 } = JSON.parse(events[0]!.data).input;
-    const row = closedText(box, sha256);
+    const row = formatEncryptedText(box, sha256);
     const open = await createTextOpener(keys, events[0]!.stream, [row]);
     expect(() => open(row)).toThrow(TextErased);
   });
@@ -505,7 +505,7 @@ describe('a text of an erased stream whose key exists', () => {
 test('a member named __proto__ is recorded', async () => {
   const { keys } = memoryKeys();
   const data = JSON.parse('{"__proto__":{"b":1},"a":[{"__proto__":2}]}') as object;
-  const { events } = await sealEvents(keys, undefined, [
+  const { events } = await commitEventTexts(keys, undefined, [
     { id: randomUUID(), type: 'test.happened.v1', data },
   ]);
   expect(JSON.stringify(events[0]!.data)).toBe('{"__proto__":{"b":1},"a":[{"__proto__":2}]}');

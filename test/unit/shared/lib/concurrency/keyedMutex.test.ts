@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { setImmediate } from 'node:timers/promises';
-import { runExclusiveInTurn } from '../../../../../shared/lib/concurrency/keyedMutex.ts';
+import { runExclusiveFairly } from '../../../../../shared/lib/concurrency/keyedMutex.ts';
 
 const spend = (ms: number): void => {
   const until = performance.now() + ms;
@@ -11,7 +11,7 @@ test('work that waited for earlier work runs turns of the event loop apart, in i
   const lock = { owner: {}, key: 'k', account_id: 'a' };
   const done: number[] = [];
   const all = Array.from({ length: 6 }, (_, number) =>
-    runExclusiveInTurn(lock, async () => {
+    runExclusiveFairly(lock, async () => {
       spend(3);
       done.push(number);
     }),
@@ -30,11 +30,11 @@ test('work that waited for earlier work runs turns of the event loop apart, in i
 
 test('work without earlier work runs at once, whatever failed before', async () => {
   const lock = { owner: {}, key: 'k', account_id: 'a' };
-  const failed = runExclusiveInTurn(lock, () => Promise.reject(new Error('failed')));
+  const failed = runExclusiveFairly(lock, () => Promise.reject(new Error('failed')));
   await expect(failed).rejects.toThrow('failed');
   await setImmediate();
   let isDone = false;
-  const next = runExclusiveInTurn(lock, async () => void (isDone = true));
+  const next = runExclusiveFairly(lock, async () => void (isDone = true));
   for (let count = 0; count < 5; count += 1) await Promise.resolve();
   expect(isDone).toBe(true);
   await next;

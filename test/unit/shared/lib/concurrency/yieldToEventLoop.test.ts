@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import {
-  noteRequest,
+  markAccountActive,
   yieldToEventLoop,
   yieldForText,
 } from '../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
@@ -99,8 +99,8 @@ describe('an account whose task took long', () => {
     [100, 19.9],
   ])('rests while others send requests: after %d ms, more than %d ms', async (tookMs, restMs) => {
     const { clock, done, run } = tasks();
-    noteRequest('other');
-    noteRequest('a');
+    markAccountActive('other');
+    markAccountActive('a');
     await run('a', tookMs);
     const next = run('a', 0);
     await clock.settle();
@@ -113,8 +113,8 @@ describe('an account whose task took long', () => {
 
   test('rests after several short tasks for as long as all of them took', async () => {
     const { clock, done, run } = tasks();
-    noteRequest('other');
-    noteRequest('short');
+    markAccountActive('other');
+    markAccountActive('short');
     await run('short', 0.4);
     await run('short', 0.4);
     await run('short', 0.4);
@@ -129,25 +129,25 @@ describe('an account whose task took long', () => {
 
   test('does not rest without requests of others in the last second', async () => {
     const { clock, run } = tasks();
-    noteRequest('other');
+    markAccountActive('other');
     clock.advance(1_001);
-    noteRequest('a');
+    markAccountActive('a');
     await run('a', 5);
     await run('a', 0);
   });
 
   test('does not rest if it is none that sends requests', async () => {
     const { run } = tasks();
-    noteRequest('a');
-    noteRequest('b');
+    markAccountActive('a');
+    markAccountActive('b');
     await run('relay', 5);
     await run('relay', 0);
   });
 
   test('leaves the time to others, which come with or after its next task', async () => {
     const { clock, done, run } = tasks();
-    noteRequest('other');
-    noteRequest('a');
+    markAccountActive('other');
+    markAccountActive('a');
     await run('a', 5);
     const next = run('a', 0);
     await run('b', 0);
@@ -171,8 +171,8 @@ describe('an account whose task took long', () => {
       await task;
       return turns;
     };
-    noteRequest('little');
-    noteRequest('much');
+    markAccountActive('little');
+    markAccountActive('much');
     await run('much', 60);
     await clock.settle();
     clock.advance(100);
@@ -184,7 +184,7 @@ describe('an account whose task took long', () => {
 
   test('with little work waits between the tasks of others if many have some', async () => {
     const { clock, done, run } = tasks();
-    for (let number = 0; number < 6; number += 1) noteRequest(`little_${number}`);
+    for (let number = 0; number < 6; number += 1) markAccountActive(`little_${number}`);
     await run('before', 0);
     const all = Array.from({ length: 6 }, (_, number) => run(`little_${number}`, 1));
     for (let turn = 0; turn < 3; turn += 1) await setImmediate();

@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
+import { formatEncryptedText } from '../../../../../shared/eventlog/encryption/encryptedText.ts';
 import {
   commitText,
-  createTextCloser,
+  createTextEncrypter,
 } from '../../../../../shared/eventlog/encryption/protectedText.ts';
 import {
   createWordRows,
@@ -49,8 +49,8 @@ test('turns have rows up to the one that the index has come to, with words or wi
 
 test('where the words are unknown, the row that is there is expected, or none', async () => {
   const committed = commitText('one');
-  const close = createTextCloser(await memoryKeys().keys.issueKey(), 'session-session_1');
-  const closed = { ...turns[0]!, input: closedText(close(committed), committed.sha256) };
+  const close = createTextEncrypter(await memoryKeys().keys.issueKey(), 'session-session_1');
+  const closed = { ...turns[0]!, input: formatEncryptedText(close(committed), committed.sha256) };
   const isErased = { ...keys, isErased: async () => true };
   expect(await rowOf(closed)).toBe('unknown');
   expect(await createWordRows(isErased)(turns[1]!)).toBe('unknown');

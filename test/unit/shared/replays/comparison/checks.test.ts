@@ -3,11 +3,11 @@ import { createSchemaChecker } from '../../../../../infra/jsonschema/schemaCheck
 import type { Check } from '../../../../../shared/replays/comparison/checks.ts';
 import {
   createCompareTurn,
-  type Judged,
+  type JudgeAnswer,
   type JudgeQuestion,
 } from '../../../../../shared/replays/comparison/comparePair.ts';
 import type {
-  Comparing,
+  ComparisonContext,
   TurnPair,
   WholeTurn,
 } from '../../../../../shared/replays/comparison/turnPair.ts';
@@ -64,7 +64,7 @@ interface Case {
   checks: Check[];
   recorded?: string | undefined;
   replayed: string | undefined;
-  judge?: (question: JudgeQuestion) => Judged;
+  judge?: (question: JudgeQuestion) => JudgeAnswer;
 }
 
 function pairOf({ checks, replayed, ...rest }: Case): TurnPair {
@@ -86,14 +86,14 @@ function pairOf({ checks, replayed, ...rest }: Case): TurnPair {
   };
 }
 
-const comparing: Comparing = {
+const comparing: ComparisonContext = {
   signal: new AbortController().signal,
   budget: { took: () => undefined, isSpent: () => false },
   outsideAttempt: (work) => work(),
 };
 
 async function checked({ judge, ...asked }: Case) {
-  const askJudge = async (question: JudgeQuestion): Promise<Judged> => judge!(question);
+  const askJudge = async (question: JudgeQuestion): Promise<JudgeAnswer> => judge!(question);
   const compare = createCompareTurn({ catalogue: { models, schemas }, askJudge });
   return (await compare(pairOf(asked), comparing)).checks;
 }
@@ -206,7 +206,7 @@ test('a judge that could not answer fails the check with the code of that', asyn
 
 test('a judge is asked once, whatever keeps a later check back for a while', async () => {
   const asked: string[] = [];
-  const askJudge = async ({ input }: JudgeQuestion): Promise<Judged> => {
+  const askJudge = async ({ input }: JudgeQuestion): Promise<JudgeAnswer> => {
     const { criteria: by } = JSON.parse(input) as { criteria: string };
     asked.push(by);
     if (by === 'second' && asked.length === 2) throw storeUnavailableError('Away.');

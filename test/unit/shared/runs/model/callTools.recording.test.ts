@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { appendEvents, headOf, NO_STREAM } from '../../../../../shared/eventlog/append.ts';
 import { decodeEvent } from '../../../../../shared/eventlog/codec.ts';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
-import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
 import { storeUnavailableError } from '../../../../../shared/lib/errors/turnlogError.ts';
 import { createLogger } from '../../../../../shared/lib/logger.ts';
@@ -44,7 +44,7 @@ async function beginTurn(delayMs: (args: string) => number) {
   const store = fixture.store();
   const authorship = { ...actor, causation_id: 'r', recorded_at: '2026-11-21T09:00:00.000Z' };
   const begun = [sessionStarted(), turnStarted(1)].map((event) => ({ id: randomUUID(), ...event }));
-  const sealed = await sealEvents(store.keys, undefined, begun);
+  const sealed = await commitEventTexts(store.keys, undefined, begun);
   await appendEvents(store, { stream: STREAM, head: NO_STREAM }, { ...sealed, authorship });
   const page = { direction: 'forwards', limit: 10 } as const;
   const last = (await store.readStream(STREAM, page)).at(-1)!;

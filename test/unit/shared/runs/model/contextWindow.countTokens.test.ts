@@ -1,9 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { wordsKeyId, createWordTokenizer } from '../../../../../shared/search/wordTokens.ts';
 import { createTurnTokenizer } from '../../../../../shared/search/turnTokens.ts';
-import { closedText } from '../../../../../shared/eventlog/encryption/closedText.ts';
+import { formatEncryptedText } from '../../../../../shared/eventlog/encryption/encryptedText.ts';
 import {
-  createTextCloser,
+  createTextEncrypter,
   commitText,
 } from '../../../../../shared/eventlog/encryption/protectedText.ts';
 import { positionOf } from '../../../../support/builders/history.ts';
@@ -44,7 +44,10 @@ test('of a turn whose key was lost or whose text was changed they are undefined,
   const key = await keys.issueKey();
   const close = (text: string): string => {
     const committed = commitText(text);
-    return closedText(createTextCloser(key, 'session-session_1')(committed), committed.sha256);
+    return formatEncryptedText(
+      createTextEncrypter(key, 'session-session_1')(committed),
+      committed.sha256,
+    );
   };
   const turn = {
     session_id: 'session_1',

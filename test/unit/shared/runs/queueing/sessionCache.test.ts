@@ -19,7 +19,7 @@ import {
   type DamagedStreams,
 } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { sessionStream } from '../../../../../shared/eventlog/streams.ts';
-import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import type { ProtectedStore } from '../../../../../shared/eventlog/encryption/protectedStore.ts';
 import {
   sessionStarted,
@@ -79,7 +79,7 @@ function growingSession(sessionId = SESSION) {
     turn += 1;
     const events = [...(turn === 1 ? [sessionStarted()] : []), turnStarted(turn), ...ending(turn)];
     const named = events.map((event) => ({ id: randomUUID(), ...event }));
-    const sealed = await sealEvents(store.keys, head.key, named);
+    const sealed = await commitEventTexts(store.keys, head.key, named);
     const target = { stream: sessionStream(sessionId), head };
     ({ head } = await appendEvents(store, target, { ...sealed, authorship }));
   };

@@ -4,7 +4,7 @@ import {
   type TurnSignals,
 } from '../../../../../shared/runs/queueing/turnWatch.ts';
 import { LIMITS } from '../../../../../shared/limits.ts';
-import { ALL, type Broadcast } from '../../../../../shared/ports/broadcast.ts';
+import { ALL_MEMBERS, type Broadcast } from '../../../../../shared/ports/broadcast.ts';
 
 let connected: boolean;
 /** How many more messages are taken. */
@@ -48,7 +48,7 @@ beforeEach(() => {
 
 test('what is told is sent to all at once, and heard as it was told', () => {
   signals.send('session_1');
-  expect(sent).toEqual([`${ALL}: turn session_1`]);
+  expect(sent).toEqual([`${ALL_MEMBERS}: turn session_1`]);
   hear('turn session_2');
   hear('{"is":"follow"}');
   expect(heard).toEqual(['session_2']);
@@ -63,7 +63,7 @@ test('what is told without a connection waits for it, each session once, and no 
   reconnect();
   expect(heard).toEqual(['missed']);
   expect(sent).toEqual(
-    Array.from({ length: LIMITS.turn.signals }, (_, count) => `${ALL}: turn s${count}`),
+    Array.from({ length: LIMITS.turn.signals }, (_, count) => `${ALL_MEMBERS}: turn s${count}`),
   );
 });
 
@@ -76,7 +76,7 @@ test('what finds too many messages on their way is sent when there is room', () 
     jest.advanceTimersByTime(500);
     room = Infinity;
     jest.advanceTimersByTime(500);
-    expect(sent).toEqual(['s1', 's2', 's3'].map((session) => `${ALL}: turn ${session}`));
+    expect(sent).toEqual(['s1', 's2', 's3'].map((session) => `${ALL_MEMBERS}: turn ${session}`));
     expect(jest.getTimerCount()).toBe(0);
   } finally {
     jest.useRealTimers();

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from '@jest/globals';
 import { createDamagedStreams } from '../../../../../shared/eventlog/reading/damagedStreams.ts';
 import { withTextsForRows } from '../../../../../shared/eventlog/encryption/protectedStore.ts';
-import { sealEvents } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
+import { commitEventTexts } from '../../../../../shared/eventlog/encryption/sealTexts.ts';
 import { fold, rowMaps, type RowMaps } from '../../../../../shared/projections/fold.ts';
 import { planBatch } from '../../../../../shared/projections/plan.ts';
 import { readTranscript } from '../../../../../shared/sessions/history/transcript.ts';
@@ -61,7 +61,9 @@ async function session(shapes: readonly Shape[], { closed = true } = {}) {
   const kept = memoryKeys();
   const history = recordHistory();
   const decided = shapes.map((shape) => ({ id: randomUUID(), ...shape }));
-  const { events } = closed ? await sealEvents(kept.keys, undefined, decided) : { events: decided };
+  const { events } = closed
+    ? await commitEventTexts(kept.keys, undefined, decided)
+    : { events: decided };
   const log = events.map((event) => history.record({ stream: STREAM }, event));
   const rows = await projected(kept, log);
   const damaged = createDamagedStreams(() => undefined);

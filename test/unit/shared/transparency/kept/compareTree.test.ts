@@ -6,7 +6,10 @@ import {
   proofInvalidError,
   storeUnavailableError,
 } from '../../../../../shared/lib/errors/turnlogError.ts';
-import { compareTree, type Outside } from '../../../../../shared/transparency/kept/compareTree.ts';
+import {
+  compareTree,
+  type OutsideEvidence,
+} from '../../../../../shared/transparency/kept/compareTree.ts';
 import { formatCheckpoint } from '../../../../../shared/transparency/tlog/checkpoint.ts';
 import { signNote } from '../../../../../shared/transparency/tlog/note.ts';
 import { formatVkey, noteSigner } from '../../../../../shared/transparency/tlog/noteKeys.ts';
@@ -52,7 +55,7 @@ async function checkpoint(
 
 /** Compares a tree whose newest checkpoint has so many leaves. */
 async function compared(
-  outside: Partial<Outside> & { notes?: string[] },
+  outside: Partial<OutsideEvidence> & { notes?: string[] },
   {
     events = LOG,
     signed = SIZE,

@@ -1,3 +1,4 @@
+import { recordedHash } from '../../../../../shared/eventlog/hashChain.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { beforeEach, expect, test } from '@jest/globals';
 import {
@@ -9,7 +10,6 @@ import {
   createLeafComparison,
   type LeafComparison,
 } from '../../../../../shared/transparency/leaves/leafComparison.ts';
-import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import type { TileReader } from '../../../../../shared/transparency/tileStore.ts';
 import { turnsDuring } from '../../../../support/fakes/loopTurns.ts';
 import { fixedLog } from '../../../../support/fakes/fixedLog.ts';

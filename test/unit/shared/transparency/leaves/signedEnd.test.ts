@@ -1,7 +1,7 @@
+import { recordedHash } from '../../../../../shared/eventlog/hashChain.ts';
 import { beforeEach, expect, jest, test } from '@jest/globals';
 import { createEndFinder } from '../../../../../shared/transparency/leaves/signedEnd.ts';
 import { createSignedLeaves } from '../../../../../shared/transparency/leaves/signedLeaves.ts';
-import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import type { SignedHead } from '../../../../../shared/transparency/ownTree.ts';
 import type { Checkpoint, Position, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
 import { leafEntry } from '../../../../../shared/transparency/tlog/leaf.ts';

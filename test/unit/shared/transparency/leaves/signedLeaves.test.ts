@@ -1,6 +1,6 @@
+import { recordedHash } from '../../../../../shared/eventlog/hashChain.ts';
 import { expect, test } from '@jest/globals';
 import { createSignedLeaves } from '../../../../../shared/transparency/leaves/signedLeaves.ts';
-import { recordedHash } from '../../../../../shared/transparency/proof/nameChange.ts';
 import { leafEntry } from '../../../../../shared/transparency/tlog/leaf.ts';
 import { openRightEdge } from '../../../../../shared/transparency/tlog/rightEdge.ts';
 import { someEvents } from '../../../../support/builders/prover.ts';

@@ -12,7 +12,10 @@ import {
   shownEventHash,
   type ShownEvent,
 } from '../../../../../shared/transparency/proof/shownTexts.ts';
-import { verifyBundle, type Known } from '../../../../../shared/transparency/proof/verifyBundle.ts';
+import {
+  verifyBundle,
+  type TrustedValues,
+} from '../../../../../shared/transparency/proof/verifyBundle.ts';
 import { signNote } from '../../../../../shared/transparency/tlog/note.ts';
 import {
   COSIGNATURE,
@@ -52,7 +55,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const verify = (file: string, known: Partial<Known> = {}) =>
+const verify = (file: string, known: Partial<TrustedValues> = {}) =>
   verifyBundle(readTar(file), { vkey: VKEY, witnesses: [], ...known }, () => undefined);
 
 const VERIFIER = join(root, 'examples/verify_bundle.py');

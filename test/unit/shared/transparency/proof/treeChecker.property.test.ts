@@ -2,7 +2,7 @@ import { isAsWritten } from '../../../../../shared/eventlog/hashChain.ts';
 import { beforeAll, describe, expect, jest, test } from '@jest/globals';
 import fc from 'fast-check';
 import type { Checkpoint, StoredEvent } from '../../../../../shared/ports/eventStore.ts';
-import { nameChange } from '../../../../../shared/transparency/proof/nameChange.ts';
+import { describeTreeChange } from '../../../../../shared/transparency/proof/describeTreeChange.ts';
 import {
   createTreeChecker,
   type TreeChecker,
@@ -80,7 +80,7 @@ async function firstOf(
   if (misfit) return { index: Number(misfit.position), kind: 'event', reason: misfit.reason };
   if (fault.kind !== 'event') return fault;
   const other = { index: fault.index, found: event!, expected: fault.expected! };
-  const reason = await nameChange({ store, reader, size: leaves, signal }, other);
+  const reason = await describeTreeChange({ store, reader, size: leaves, signal }, other);
   return { index: fault.index, kind: 'event', reason };
 }
 

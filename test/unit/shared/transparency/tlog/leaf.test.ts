@@ -4,7 +4,7 @@ import type { Checkpoint, Position } from '../../../../../shared/ports/eventStor
 import {
   createLeafFinder,
   leafEntry,
-  leafIndexOf,
+  findLeafIndex,
   parseLeafEntry,
 } from '../../../../../shared/transparency/tlog/leaf.ts';
 import { openRightEdge } from '../../../../../shared/transparency/tlog/rightEdge.ts';
@@ -40,26 +40,26 @@ test('the leaf of each event is found by its position and its hash', async () =>
   const { reader } = await logOf(count);
   for (const index of [0, 1, 255, 256, 257, 511, 512, 1_023, 1_024, 1_299]) {
     const event = { position: positionOf(index), hash: hashOf(index) };
-    expect(await leafIndexOf(reader, event, count)).toBe(index);
+    expect(await findLeafIndex(reader, event, count)).toBe(index);
   }
 });
 
 test('an event that has no leaf yet, or another hash, has no index', async () => {
   const { reader } = await logOf(600);
   const at = (index: number, hash = hashOf(index)) =>
-    leafIndexOf(reader, { position: positionOf(index), hash }, 600);
+    findLeafIndex(reader, { position: positionOf(index), hash }, 600);
   expect(await at(600)).toBeUndefined();
   expect(await at(10, hashOf(11_000))).toBeUndefined();
   expect(await at(10, '')).toBeUndefined();
   expect(
-    await leafIndexOf(reader, { position: positionOf(1), hash: hashOf(1) }, 0),
+    await findLeafIndex(reader, { position: positionOf(1), hash: hashOf(1) }, 0),
   ).toBeUndefined();
 });
 
 test('it is found with a look at one place for each halving', async () => {
   const { reader, reads } = await logOf(40 * TILE_WIDTH);
   const event = { position: positionOf(9_000), hash: hashOf(9_000) };
-  expect(await leafIndexOf(reader, event, 40 * TILE_WIDTH)).toBe(9_000);
+  expect(await findLeafIndex(reader, event, 40 * TILE_WIDTH)).toBe(9_000);
   expect(reads()).toBeLessThanOrEqual(6);
 });
 
@@ -82,7 +82,7 @@ test('leaves are found one after the other as each by itself, with one look for 
   for (const event of dense) expect(await find(event)).toBe(dense.indexOf(event));
   expect(reads()).toBeLessThanOrEqual(12);
   for (const event of sparse)
-    expect(await find(event)).toBe(await leafIndexOf(reader, event, count));
+    expect(await find(event)).toBe(await findLeafIndex(reader, event, count));
   expect(await find(eventAt(900))).toBe(900);
 });
 

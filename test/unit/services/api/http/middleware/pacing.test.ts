@@ -3,9 +3,9 @@ import { setImmediate } from 'node:timers/promises';
 import { expect, jest, test } from '@jest/globals';
 import type { Context } from 'koa';
 import {
-  answerInTurn,
-  waitForTurn,
-  waitWhileConnected,
+  paceResponses,
+  admitRequest,
+  admitWhileConnected,
 } from '../../../../../../services/api/http/middleware/pacing.ts';
 import { yieldToEventLoop } from '../../../../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { waitToBegin } from '../../../../../../shared/lib/concurrency/pacedSteps.ts';
@@ -23,12 +23,12 @@ function useUpTime(): void {
 test('a request waits once', async () => {
   const ctx = contextOf('/v1/agents', 'a');
   useUpTime();
-  await answerInTurn(ctx, async () => {
-    const waiting = waitForTurn(ctx);
+  await paceResponses(ctx, async () => {
+    const waiting = admitRequest(ctx);
     expect(waiting).toBeInstanceOf(Promise);
     await waiting;
     useUpTime();
-    expect(waitForTurn(ctx)).toBeUndefined();
+    expect(admitRequest(ctx)).toBeUndefined();
   });
 });
 
@@ -36,7 +36,7 @@ test('a refused request is answered in its turn', async () => {
   useUpTime();
   const order: string[] = [];
   const first = waitToBegin('')!.then(() => order.push('first'));
-  const refused = answerInTurn(contextOf('/nothing'), () => Promise.reject(new Error('refused')));
+  const refused = paceResponses(contextOf('/nothing'), () => Promise.reject(new Error('refused')));
   await expect(refused.finally(() => order.push('refused'))).rejects.toThrow('refused');
   await first;
   expect(order).toEqual(['first', 'refused']);
@@ -46,7 +46,7 @@ test('probes, accounts and requests without an account take turns', async () => 
   useUpTime();
   const order: string[] = [];
   const begin = async (path: string, account_id?: string): Promise<void> => {
-    await waitForTurn(contextOf(path, account_id));
+    await admitRequest(contextOf(path, account_id));
     order.push(account_id ?? path);
   };
   const flood = Array.from({ length: 5 }, () => [begin('/nothing'), begin('/v1/agents', 'a')]);
@@ -69,10 +69,10 @@ test('an account rests beside requests of others, but not beside probes', async 
     await next;
     return rests;
   };
-  for (const path of ['/health/live', '/nothing']) await waitForTurn(contextOf(path));
-  await waitForTurn(contextOf('/v1/agents', 'a'));
+  for (const path of ['/health/live', '/nothing']) await admitRequest(contextOf(path));
+  await admitRequest(contextOf('/v1/agents', 'a'));
   expect(await isResting()).toBe(false);
-  await waitForTurn(contextOf('/v1/agents', 'b'));
+  await admitRequest(contextOf('/v1/agents', 'b'));
   expect(await isResting()).toBe(true);
   await setImmediate();
   clock.mockRestore();
@@ -81,7 +81,7 @@ test('an account rests beside requests of others, but not beside probes', async 
 test('a request whose client disconnects stops waiting', async () => {
   useUpTime();
   const ctx = contextOf('/nothing');
-  const waiting = waitWhileConnected(ctx);
+  const waiting = admitWhileConnected(ctx);
   ctx.res.emit('close');
   await expect(waiting).rejects.toThrow('disconnected');
 });
@@ -89,7 +89,7 @@ test('a request whose client disconnects stops waiting', async () => {
 test('a request whose client disconnects while it waits keeps its result', async () => {
   useUpTime();
   const ctx = contextOf('/nothing');
-  const refused = answerInTurn(ctx, () => Promise.reject(new Error('refused')));
+  const refused = paceResponses(ctx, () => Promise.reject(new Error('refused')));
   queueMicrotask(() => queueMicrotask(() => ctx.res.emit('close')));
   await expect(refused).rejects.toThrow('refused');
 });

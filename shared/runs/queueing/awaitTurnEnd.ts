@@ -46,7 +46,7 @@ function waitUntilTurnMayHaveEnded(
  * Resolves with the response when the turn has ended in any process, or at the end of the wait.
  * Errors: those of `respond`; `rate_limited`, `overloaded` if too many requests wait.
  */
-export async function awaitTurn<Response>(
+export async function awaitTurnEnd<Response>(
   context: WatchContext,
   options: AwaitTurnOptions<Response>,
 ): Promise<Response> {

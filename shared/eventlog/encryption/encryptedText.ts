@@ -18,27 +18,27 @@ const TO_MARK =
   /(?<="(?:input|output|content|arguments|result|message|call_id|tool)":\s*)"(?=~*[\w-]{16}\.[\w-](?:[^"\\]|\\.)*~[0-9a-f]{64}")/g;
 
 /** An encrypted text as one string: ciphertext and commitment. */
-export const closedText = (box: string, sha256: string): string => `${box}~${sha256}`;
+export const formatEncryptedText = (box: string, sha256: string): string => `${box}~${sha256}`;
 
 /** The commitment of an encrypted text. */
-export const sha256OfClosed = (closed: string): string => closed.slice(1 - COMMITMENT_CHARS);
+export const readCommitment = (closed: string): string => closed.slice(1 - COMMITMENT_CHARS);
 
 /** Marks plain texts in an event's data that would be taken for encrypted ones. */
-export const markOpenTexts = (data: string): string =>
+export const escapePlainTexts = (data: string): string =>
   data.includes('~') ? data.replace(TO_MARK, '"~') : data;
 
 /** True for a text in a row that is encrypted; a plain one that looks so is marked. */
-export const isClosed = (text: string): boolean =>
+export const isEncryptedText = (text: string): boolean =>
   BOX.test(text) && COMMITMENT.test(text.slice(-COMMITMENT_CHARS));
 
 /** The ids of the keys that the encrypted ones of these texts need. */
 export const keyIdsOf = (texts: readonly string[]): Set<string> =>
-  new Set(texts.filter(isClosed).map(keyIdOf));
+  new Set(texts.filter(isEncryptedText).map(keyIdOf));
 
 /** The text as it was written, without its mark. */
 function unmarked(text: string): string {
   const [marks] = MARKS.exec(text) ?? [];
-  return marks !== undefined && isClosed(text.slice(marks.length)) ? text.slice(1) : text;
+  return marks !== undefined && isEncryptedText(text.slice(marks.length)) ? text.slice(1) : text;
 }
 
 /**
@@ -56,12 +56,12 @@ export async function createTextOpener(
   // A restored key store may hold the key of an erased text.
   const isErased = ids.size > 0 && (await keys.isErased(stream));
   return (text) => {
-    if (!isClosed(text)) return unmarked(text);
+    if (!isEncryptedText(text)) return unmarked(text);
     if (isErased) throw new TextErased('the stream is erased');
     const key = keysById.get(keyIdOf(text));
     if (!key)
       throw new TextErased('the key of a text is destroyed, but the stream records no erasure');
     const box = text.slice(0, -COMMITMENT_CHARS);
-    return openText({ box, sha256: sha256OfClosed(text) }, key, stream).text;
+    return openText({ box, sha256: readCommitment(text) }, key, stream).text;
   };
 }

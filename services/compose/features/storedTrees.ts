@@ -5,7 +5,7 @@ import { openKeptCheckpoints } from '../../../infra/witness/keptCheckpoints.ts';
 import type { WitnessesFile } from '../../../infra/witness/witnessesFile.ts';
 import type { Config } from '../../../shared/lib/config/config.ts';
 import { LIMITS } from '../../../shared/limits.ts';
-import type { Outside } from '../../../shared/transparency/kept/compareTree.ts';
+import type { OutsideEvidence } from '../../../shared/transparency/kept/compareTree.ts';
 import type { StoredTrees } from '../../../shared/transparency/ownTree.ts';
 import { readSigningKeys } from '../signingKeys.ts';
 
@@ -18,7 +18,10 @@ const keptLocations = ({ LOG_KEPT_CHECKPOINTS: locations }: Config): string[] =>
     : locations.split(',').map((text) => (ADDRESS.test(text) ? text : resolve(text)));
 
 /** Those that a start and `audit verify` compare the transparency log with. */
-export const openOutside = (config: Config, witnesses: WitnessesFile | undefined): Outside => ({
+export const openOutsideEvidence = (
+  config: Config,
+  witnesses: WitnessesFile | undefined,
+): OutsideEvidence => ({
   witnesses:
     witnesses?.witnesses.map((entry) => createHttpWitness(entry, LIMITS.witness.startMs)) ?? [],
   wanted: witnesses?.wanted ?? 0,

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { LIMITS } from '../../../../shared/limits.ts';
 import { createProgressChannel } from '../../../../shared/projections/progress.ts';
 import type { ReadModels } from '../../../../shared/ports/readModels.ts';
-import { rowsUntilChange } from '../../../../shared/projections/rowsUntilChange.ts';
+import { cacheRowsUntilChange } from '../../../../shared/projections/cacheRowsUntilChange.ts';
 
 /** Read models with one agent, and what was asked of them. */
 function withAgent() {
@@ -24,7 +24,7 @@ function withAgent() {
   };
   const generation = (): number => state.generation;
   const inner = { findAgent: find, findApiKey: find, findApiKeyByHash: find, generation };
-  const rows = rowsUntilChange(inner as unknown as ReadModels & typeof inner, progress);
+  const rows = cacheRowsUntilChange(inner as unknown as ReadModels & typeof inner, progress);
   const tell = (keepsKnownRows: boolean) =>
     progress.publish({
       position: undefined,

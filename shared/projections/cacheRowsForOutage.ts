@@ -114,7 +114,7 @@ const outdatedIn = ({ readStream }: Pick<EventStore, 'readStream'>) => ({
  * rows are checked against the log, so that revoked keys and changed agents are refused. `now` is a
  * monotonic clock in milliseconds.
  */
-export function rememberedRows(
+export function cacheRowsForOutage(
   readModels: KnownRows,
   log: Pick<EventStore, 'readStream'>,
   now = (): number => performance.now(),

@@ -3,7 +3,7 @@ import { LIMITS } from '../../../../shared/limits.ts';
 import { storeUnavailableError } from '../../../../shared/lib/errors/turnlogError.ts';
 import type { EventStore, StoredEvent } from '../../../../shared/ports/eventStore.ts';
 import type { AgentRow, ApiKeyRow } from '../../../../shared/readModels/tables.ts';
-import { rememberedRows } from '../../../../shared/projections/cachedRows.ts';
+import { cacheRowsForOutage } from '../../../../shared/projections/cacheRowsForOutage.ts';
 import { skipPauses } from '../../../support/fakes/jumpingClock.ts';
 
 skipPauses();
@@ -15,7 +15,7 @@ let later: StoredEvent[];
 let asked: number;
 let key: ApiKeyRow | undefined;
 let agent: AgentRow | undefined;
-let rows: ReturnType<typeof rememberedRows>;
+let rows: ReturnType<typeof cacheRowsForOutage>;
 
 async function answer<Row>(row: () => Row): Promise<Row> {
   asked += 1;
@@ -73,7 +73,7 @@ beforeEach(() => {
     position: '',
     revision: 0,
   };
-  rows = rememberedRows(
+  rows = cacheRowsForOutage(
     {
       findApiKey: () => answer(() => key),
       findApiKeyByHash: () => answer(() => key),
@@ -211,7 +211,7 @@ describe('while the read models are away', () => {
 
   test('read models that do not answer at all are away as well', async () => {
     let answers = true;
-    const silent = rememberedRows(
+    const silent = cacheRowsForOutage(
       {
         findApiKey: () => Promise.resolve(key),
         findApiKeyByHash: () => Promise.resolve(key),
@@ -227,7 +227,7 @@ describe('while the read models are away', () => {
 
   test('a defect is not taken for it', async () => {
     await rows.findAgent('agent_1');
-    const broken = rememberedRows(
+    const broken = cacheRowsForOutage(
       {
         findApiKey: () => Promise.reject(new Error('defect')),
         findApiKeyByHash: () => Promise.reject(new Error('defect')),

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { checkpointAfterCommits } from '../../../../infra/sqlite/checkpoint.ts';
+import { checkpointAfterCommits } from '../../../../infra/sqlite/walCheckpoint.ts';
 
 let folder: string;
 let database: DatabaseSync;

@@ -1,5 +1,5 @@
 import { expect, test } from '@jest/globals';
-import { awaitTurn } from '../../../../../shared/runs/queueing/awaitTurn.ts';
+import { awaitTurnEnd } from '../../../../../shared/runs/queueing/awaitTurnEnd.ts';
 import type { RunState } from '../../../../../shared/runs/context.ts';
 import { createPermitPool } from '../../../../../shared/lib/concurrency/capacity.ts';
 
@@ -17,7 +17,7 @@ const context = {
 /** Waits so long for a turn that ends with the look of that number; how often it was looked at. */
 async function looksIn(waitMs: number, last = Infinity) {
   let looks = 0;
-  const status = await awaitTurn(context, {
+  const status = await awaitTurnEnd(context, {
     account_id: 'acct_1',
     waitMs,
     signal: new AbortController().signal,

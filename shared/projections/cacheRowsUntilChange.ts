@@ -27,7 +27,7 @@ interface Texts {
  * or until the generation changes, which may happen at any time. Queries still see every shown
  * write, because the projector reports its position and the kind of change in one message.
  */
-export function rowsUntilChange(readModels: RowsOfGeneration, progress: ProgressSource): Rows {
+export function cacheRowsUntilChange(readModels: RowsOfGeneration, progress: ProgressSource): Rows {
   let changes = 0;
   let generation: number | undefined;
   const memories: { clear: () => void }[] = [];

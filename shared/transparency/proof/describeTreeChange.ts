@@ -1,5 +1,4 @@
-import type { EventMetadata } from '../../eventlog/event.ts';
-import { claimedHashes } from '../../eventlog/hashChain.ts';
+import { recordedHash } from '../../eventlog/hashChain.ts';
 import type { EventStore, StoredEvent } from '../../ports/eventStore.ts';
 import type { TileReader } from '../tileStore.ts';
 import { parseLeafEntry } from '../tlog/leaf.ts';
@@ -22,19 +21,6 @@ interface Other {
   found: StoredEvent;
   /** The hash of the original event. */
   expected: string;
-}
-
-/** The hash recorded in an event; empty when it has none or cannot be decoded. */
-export function recordedHash({ metadata }: Pick<StoredEvent, 'metadata'>): string {
-  // Turnlog writes it at the end, where it is found without parsing the metadata.
-  const claimed = claimedHashes({ metadata })?.hash;
-  if (claimed !== undefined) return claimed;
-  try {
-    const { hash } = JSON.parse(metadata) as Partial<EventMetadata>;
-    return typeof hash === 'string' ? hash : '';
-  } catch {
-    return '';
-  }
 }
 
 /**
@@ -74,7 +60,7 @@ async function leafOf({ reader, size, signal }: Where, hash: string): Promise<nu
  * Describes the change to a log at a position where the tree has a different event, as a sentence
  * about the event found there. Reads the rest of the log and the entries of the tree.
  */
-export async function nameChange(where: Where, other: Other): Promise<string> {
+export async function describeTreeChange(where: Where, other: Other): Promise<string> {
   const { index, expected, found: actual } = other;
   const leaf = await leafOf(where, recordedHash(actual));
   const { moved, next } = await lookInLog(where, other);
