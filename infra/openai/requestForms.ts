@@ -46,6 +46,8 @@ const isAboutSystemRole = (text: string): boolean =>
 /** Providers have a few own fields. Each name is searched for in the whole error. */
 const MOST_CALL_FIELDS = 16;
 const CALL_FIELD_CHARS = 128;
+/** Names that errors about other fields contain. */
+const STANDARD_FIELDS = new Set(['id', 'type', 'function', 'name', 'arguments']);
 
 /** The provider's own fields of the tool calls of a request, each as JSON. */
 const callFieldsOf = ({ messages }: ChatRequest): string[] =>
@@ -64,7 +66,7 @@ function callFieldNames(request: ChatRequest): ReadonlySet<string> {
     chars += extra.length;
     const { function: ofFunction = {}, ...fields } = JSON.parse(extra) as ToolCallExtra;
     for (const name of [...Object.keys(fields), ...Object.keys(ofFunction)]) {
-      if (name.length <= CALL_FIELD_CHARS) fieldNames.add(name);
+      if (name.length <= CALL_FIELD_CHARS && !STANDARD_FIELDS.has(name)) fieldNames.add(name);
       if (fieldNames.size === MOST_CALL_FIELDS) return fieldNames;
     }
   }

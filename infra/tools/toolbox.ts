@@ -131,19 +131,31 @@ const failure = (message: string): ToolResult => cut({ result: message, is_error
 
 const unsupported = (why: string): TurnlogError => new TurnlogError('tool_not_supported', why);
 
-/** Lists a group as one entry for all of its tools, and one for each tool. */
-function listGroup(group: ToolGroup): ToolInfo[] {
-  const tools = group.tools() ?? [];
-  const all = tools.map(({ name }) => name).join(', ') || 'none is known at the moment';
-  return [
-    { name: group.name, description: `All tools of this server: ${all}.`, parameters: {} },
-    ...tools.map(({ name, description, parameters }) => ({
-      name: `${group.name}/${name}`,
-      description,
-      parameters,
-    })),
-  ];
+/** Describes all tools of a group as one entry. */
+function describeGroup(group: ToolGroup): ToolInfo {
+  const all =
+    group
+      .tools()
+      ?.map(({ name }) => name)
+      .join(', ') || 'none is known at the moment';
+  return { name: group.name, description: `All tools of this server: ${all}.`, parameters: {} };
 }
+
+/** Describes one tool of a group. */
+const describeTool = (
+  group: ToolGroup,
+  { name, description, parameters }: GroupTool,
+): ToolInfo => ({
+  name: `${group.name}/${name}`,
+  description,
+  parameters,
+});
+
+/** Lists a group as one entry for all of its tools, and one for each tool. */
+const listGroup = (group: ToolGroup): ToolInfo[] => [
+  describeGroup(group),
+  ...(group.tools() ?? []).map((tool) => describeTool(group, tool)),
+];
 
 /** The named tool of a group, or all of its tools without a name. */
 const selectTools = (
@@ -196,6 +208,15 @@ export function createToolbox(tools: readonly Tool[], groups: readonly ToolGroup
 
   return {
     list: () => [...[...builtIns.values()].map(({ info }) => info), ...groups.flatMap(listGroup)],
+    find(name) {
+      const named = find(name);
+      if (!named) return undefined;
+      if ('builtIn' in named) return named.builtIn.info;
+      const { group, tool } = named;
+      if (tool === undefined) return describeGroup(group);
+      const listed = group.tools()?.find((candidate) => candidate.name === tool);
+      return listed && describeTool(group, listed);
+    },
     findUnsupported: (names) => parseToolNames(names).find((name) => find(name) === undefined),
     async definitions(names) {
       const offered = await Promise.all(

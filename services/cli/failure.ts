@@ -39,6 +39,16 @@ export const fileError = (file: string, error: unknown): TurnlogError =>
     cause: error,
   });
 
+const isDefect = (error: unknown): boolean =>
+  !(error instanceof CommanderError || isTurnlogError(error) || error instanceof Rejection);
+
+/** The original error, unless closing the resources met a defect. */
+function decisiveError(error: unknown): unknown {
+  if (!(error instanceof SuppressedError)) return error;
+  const closing = decisiveError(error.error);
+  return isDefect(closing) ? closing : decisiveError(error.suppressed);
+}
+
 const codeOf = (error: unknown): string => {
   if (error instanceof CommanderError)
     return error.code === 'interrupted' ? 'interrupted' : 'usage';
@@ -48,9 +58,6 @@ const codeOf = (error: unknown): string => {
 function exitCodeOf(error: unknown): number {
   if (error instanceof CommanderError)
     return error.code === 'interrupted' ? EXIT.interrupted : EXIT.usage;
-  // The code of the original error, unless closing the resources met a defect.
-  if (error instanceof SuppressedError)
-    return exitCodeOf(error.error) === EXIT.defect ? EXIT.defect : exitCodeOf(error.suppressed);
   if (isTurnlogError(error, 'position_invalid')) return EXIT.usage;
   return isTurnlogError(error) || error instanceof Rejection ? EXIT.failed : EXIT.defect;
 }
@@ -74,10 +81,11 @@ export function reportCliFailure(
   json: boolean,
   target: Pick<CommandProcess, 'stderr' | 'exitCode'>,
 ): void {
+  const decisive = decisiveError(error);
   const message = maskCredentials(messageOf(error));
   const text = json
-    ? jsonLine({ error: { code: codeOf(error), message } })
+    ? jsonLine({ error: { code: codeOf(decisive), message } })
     : message.split('\n').map(escapeControls).join('\n');
   target.stderr.write(`${text}\n`);
-  target.exitCode ||= exitCodeOf(error);
+  target.exitCode ||= exitCodeOf(decisive);
 }

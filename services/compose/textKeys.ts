@@ -1,4 +1,5 @@
 import { existsSync, realpathSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import {
   createMasterKeyFile,
@@ -8,7 +9,7 @@ import {
 import { createDataFolder } from '../../infra/sqlite/dataFolder.ts';
 import { hasProtectedTexts } from '../../infra/sqlite/eventStore/database.ts';
 import { openSqliteKeyStore } from '../../infra/sqlite/keyStore/keyStore.ts';
-import { keyStoreFile, setKeyStoreAside } from '../../infra/sqlite/keyStore/database.ts';
+import { keyStoreFile, replaceKeyStore } from '../../infra/sqlite/keyStore/database.ts';
 import { TurnlogError } from '../../shared/lib/errors/turnlogError.ts';
 import { importErasures } from '../../shared/eventlog/encryption/importKeys.ts';
 import type { MasterKeys } from '../../shared/eventlog/encryption/masterKeys.ts';
@@ -20,6 +21,7 @@ import { retryUntilStoreAvailable } from '../process/startup/retryUntilStoreAvai
 import type { ProcessPart } from '../process/processParts.ts';
 import {
   keysFolderOption,
+  locateReadModels,
   type EmbeddedLocation,
   type StorageLocation,
   type ReplicaLocation,
@@ -61,10 +63,12 @@ export function requireMasterKeyFile(place: StorageLocation): string {
 
 /**
  * True if the texts of a log were encrypted with keys of this location. Other servers may have written
- * the texts of a cluster, so only the location's own server counts there.
+ * the texts of a cluster, so only the location's own server counts there: it has read models of it.
  */
 const hadKeys = (place: EmbeddedLocation): boolean =>
-  'folder' in place.log ? hasProtectedTexts(place.log.folder) : existsSync(instanceIdFile(place));
+  'folder' in place.log
+    ? hasProtectedTexts(place.log.folder)
+    : existsSync(instanceIdFile(place)) && existsSync(locateReadModels(place));
 
 /**
  * Throws `configuration_invalid` if the key store is lost: there were keys, or the master key exists,
@@ -133,17 +137,32 @@ async function locateMasterKeyFile(place: StorageLocation, store: KeyStore): Pro
   return file;
 }
 
-/**
- * Sets the key store of a location aside if the master keys of all its keys are lost; resolves with its new
- * folder. Throws `configuration_invalid` if it can be used.
- */
-async function setUnusableKeysAside(place: EmbeddedLocation, ids: readonly string[]) {
+/** Throws `configuration_invalid` unless the master keys of all keys of a location are lost. */
+async function requireUnusableKeys(place: EmbeddedLocation, ids: readonly string[]): Promise<void> {
   const used = await listUsedMasterKeys(place);
   if (used.length === 0 || used.some((id) => ids.includes(id)))
     throw configurationError(
       `The key store ${keyStoreFile(place.keysFolder)} exists and can be used: nothing was done.`,
     );
-  return setKeyStoreAside(place.keysFolder);
+}
+
+/**
+ * Replaces the key store of a folder by an empty one that continues its erasures; returns the folder that it
+ * was set aside in. A failure before that leaves the key store as it was.
+ */
+async function renewKeyStore(folder: string): Promise<string> {
+  await using opened = new AsyncDisposableStack();
+  const successor = await mkdtemp(join(folder, 'keys-begun-'));
+  opened.defer(() => rm(successor, { recursive: true }));
+  {
+    await using stores = new AsyncDisposableStack();
+    const open = async (from: string): Promise<KeyStore & KeySource> =>
+      stores.adopt(await openSqliteKeyStore({ folder: from }), (keys) => keys.close());
+    const [from, to] = [await open(folder), await open(successor)];
+    const { signal } = new AbortController();
+    await importErasures({ from, to, signal, onProgress: () => undefined });
+  }
+  return replaceKeyStore(folder, successor);
 }
 
 /** The key store that replaces a lost one. */
@@ -170,20 +189,16 @@ export async function recreateKeyStore(place: StorageLocation): Promise<Recreate
   // Check first: once the key store exists, the next start would use it.
   const hasMaster = place.masterKeyFile !== undefined || existsSync(master);
   const ids = hasMaster ? readMasterKeys(master).ids : [];
-  const set_aside = existsSync(key_store) ? await setUnusableKeysAside(place, ids) : null;
+  const isLost = !existsSync(key_store);
+  if (!isLost) await requireUnusableKeys(place, ids);
   createDataFolder(folder, keysFolderOption(place));
-  await using opened = new AsyncDisposableStack();
-  const open = async (from: string): Promise<KeyStore & KeySource> =>
-    opened.adopt(await openSqliteKeyStore({ folder: from }), (keys) => keys.close());
-  const to = await open(folder);
-  if (set_aside !== null)
-    await importErasures({
-      from: await open(set_aside),
-      to,
-      signal: new AbortController().signal,
-      onProgress: () => undefined,
-    });
-  await locateMasterKeyFile(place, to);
+  const set_aside = isLost ? null : await renewKeyStore(folder);
+  const store = await openSqliteKeyStore({ folder });
+  try {
+    await locateMasterKeyFile(place, store);
+  } finally {
+    await store.close();
+  }
   return { key_store, set_aside };
 }
 

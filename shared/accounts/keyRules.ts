@@ -98,7 +98,7 @@ function requireScopesWithin(manager: AccountKey, key: KeyData): void {
 
 /**
  * True for a manager that has replaced itself, and for the keys that it has issued in its own place,
- * one after the other; not if other managers or operators have rotated them.
+ * one after the other; not those that follow a key which another manager or an operator has rotated.
  */
 function isOwnSuccession(
   keys: readonly AccountKey[],

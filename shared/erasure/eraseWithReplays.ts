@@ -26,6 +26,12 @@ export interface ReplaysContext extends ErasureContext {
 }
 
 /**
+ * How long an erasure in the background waits for the read models, in milliseconds. They show the end of a
+ * busy log only once they have been idle for a second.
+ */
+export const SHOWN_WITHIN_MS = 10_000;
+
+/**
  * Creates `dependentsAt` or `readModelsAt` of a context. What they return shows all events up to a position,
  * so that no stream is missed; if that takes longer than `waitMs`, they throw `store_unavailable`.
  */

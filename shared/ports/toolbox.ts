@@ -41,6 +41,8 @@ export interface GroupHealth {
 export interface Toolbox {
   /** All names that agents may use, as far as known. */
   list(): readonly ToolInfo[];
+  /** The entry of the list with this name; undefined if there is none now. */
+  find(name: string): ToolInfo | undefined;
   /** The first of the names that agents may not use; undefined if they may use all. */
   findUnsupported(names: string): string | undefined;
   /**

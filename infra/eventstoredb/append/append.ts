@@ -53,27 +53,37 @@ function requireValidAppend(expected: ExpectedRevision, events: readonly Encoded
 
 /**
  * How far beyond the confirmed end of the log a position is believed, in bytes. The end is read
- * again once the log has grown by this much. A follower that answers the read lags by less.
+ * again once the log has grown by this much.
  */
 const BELIEVED_GROWTH = 16n * 1024n * 1024n;
 
 /**
  * Creates a check of the positions in answers to appends. Followers and queries wait for these
  * positions, so one beyond the log would stop both until a restart. Throws `store_unavailable` for
- * such a position, which becomes the trouble of the store.
+ * such a position, which becomes the trouble of the store. Only the leader's end of the log is compared:
+ * other nodes lag.
  */
 export function createPositionCheck(
-  { reportFalsePosition }: Pick<ConnectionManager, 'reportFalsePosition'>,
+  {
+    reportFalsePosition,
+    requiresLeader,
+  }: Pick<ConnectionManager, 'reportFalsePosition' | 'requiresLeader'>,
   head: EventStore['head'],
 ): (position: Position) => Promise<void> {
   let confirmedEnd = 0n;
 
   return async (position) => {
     const commit = commitOf(position);
+    if (!isValidLogPosition({ commit, prepare: commit })) throw reportFalsePosition(position);
     const isFar = (): boolean => commit > confirmedEnd + BELIEVED_GROWTH;
-    const isValid = isValidLogPosition({ commit, prepare: commit });
-    if (isValid && isFar()) confirmedEnd = commitOf(await head());
-    if (!isValid || isFar()) throw reportFalsePosition(position);
+    if (!requiresLeader || !isFar()) return;
+    try {
+      confirmedEnd = commitOf(await head());
+    } catch {
+      // The append is durable, and does not fail because the end of the log can't be read now.
+      return;
+    }
+    if (isFar()) throw reportFalsePosition(position);
   };
 }
 

@@ -118,10 +118,10 @@ export function openKeyDatabase(folder: string): DatabaseSync {
 }
 
 /**
- * Moves the key store of a folder into a new folder within it, which it returns; durable when it returns.
- * Throws `store_unavailable` while a process uses the key store.
+ * Puts the key store of another folder in place of that of a folder, which moves into a new folder within it;
+ * returns that one. Durable when it returns. Throws `store_unavailable` while a process uses the key store.
  */
-export function setKeyStoreAside(folder: string): string {
+export function replaceKeyStore(folder: string, successor: string): string {
   const file = keyStoreFile(folder);
   const database = openKeyDatabase(folder);
   try {
@@ -134,6 +134,7 @@ export function setKeyStoreAside(folder: string): string {
   }
   const aside = mkdtempSync(join(folder, 'keys-set-aside-'));
   renameSync(file, keyStoreFile(aside));
+  renameSync(keyStoreFile(successor), file);
   for (const changed of [aside, folder]) syncFolder(changed);
   return aside;
 }

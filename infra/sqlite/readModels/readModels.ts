@@ -79,12 +79,12 @@ const backgroundQueries = (
   query<Row extends object>(text: string) {
     const sql = sqliteSql(text);
     return async (...parameters: Parameter[]) =>
-      (await read({ sql, parameters, ...UNBOUNDED }, accountId)) as Row[];
+      (await read({ sql, parameters, ...UNBOUNDED }, accountId)).answer as Row[];
   },
   page(listing) {
     const queryOf = pageQuery(listing);
     return async (parameters, page) =>
-      pageOfRows(listing.table, await read(queryOf(parameters, page), accountId), page);
+      pageOfRows(listing.table, (await read(queryOf(parameters, page), accountId)).answer, page);
   },
 });
 

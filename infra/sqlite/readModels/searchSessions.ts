@@ -1,6 +1,7 @@
 /** Searches for sessions by words: in the index, or in the turns of the sessions that a filter leaves. */
 import { yieldToEventLoop } from '../../../shared/lib/concurrency/yieldToEventLoop.ts';
 import { LIMITS } from '../../../shared/limits.ts';
+import type { TimedAnswer } from '../../../shared/lib/time/processorTime.ts';
 import { createPage, type PageOf } from '../../../shared/readModels/page.ts';
 import type { SqlDatabase } from '../../../shared/readModels/sqlDatabase.ts';
 import { TABLES, type SessionRow } from '../../../shared/readModels/tables.ts';
@@ -32,7 +33,7 @@ const { matches: MATCHES } = LIMITS.search;
 type Statement = [sql: string, ...parameters: BoundedQuery['parameters']];
 
 /** Reads from the index, on the caller's thread or another one. */
-type ReadIndex = (query: BoundedQuery) => Promise<SqliteRow[]>;
+type ReadIndex = (query: BoundedQuery) => Promise<TimedAnswer<SqliteRow[]>>;
 
 /**
  * For several words FTS5 reads the turns of a range that have some of them until one has all, however
@@ -143,12 +144,12 @@ async function* searchBucket(
     }
     ({ generation } = reader);
     const from = ((candidates.at(-1)?.['slot'] as number | undefined) ?? -1) + 1;
-    candidates = await read({
+    ({ answer: candidates } = await read({
       sql: IN_BUCKET,
       parameters: [terms, bucket, from, bucket],
       limit: TURNS_AT_ONCE,
       bytes: Infinity,
-    });
+    }));
     for (const row of candidates) {
       const session = row['session_id'] as string;
       const turns = matches.get(session) ?? [];
@@ -177,14 +178,15 @@ async function searchStep(
   accountId: string,
   search: Search,
   buckets: readonly [number, number],
-): Promise<{ rows: SqliteRow[]; cut: number | undefined }> {
+): Promise<{ rows: SqliteRow[]; cut: number | undefined; tookMs: number }> {
   const [sql, ...parameters] = selectInBuckets(accountId, search, buckets);
   const { limit, bytes } = search;
-  const matchingRows = await read({ sql, parameters, limit, bytes });
+  const { answer: matchingRows, cpuMs } = await read({ sql, parameters, limit, bytes });
   const rows = matchingRows.map(({ cut: _cut, ...row }) => row);
   return {
     rows: rows.filter(({ session_id }) => session_id !== null),
     cut: (matchingRows[0]?.['cut'] as number | null | undefined) ?? undefined,
+    tookMs: cpuMs,
   };
 }
 
@@ -202,7 +204,9 @@ async function* searchIndex(
   const isLong = search.words.length > 1 && current().get(HAS_MORE_TURNS) !== undefined;
   const read: ReadIndex = async (query) => {
     const reader = current();
-    return isLong ? thread.read(query, accountId) : readRows(reader, query);
+    if (isLong) return thread.read(query, accountId);
+    const startedAt = performance.now();
+    return { answer: readRows(reader, query), cpuMs: performance.now() - startedAt };
   };
   const buckets = bucketRange(current(), search);
   if (!buckets) return;
@@ -210,11 +214,10 @@ async function* searchIndex(
   let quickestMs = Infinity;
   let steps = 0;
   for (let span = FIRST_SPAN; lowest <= highest;) {
-    const startedAt = performance.now();
     const size = Math.min(span, highest - lowest + 1);
     const first = search.order === 'oldest' ? lowest : highest - size + 1;
-    const { rows, cut } = await searchStep(read, accountId, search, [first, first + size - 1]);
-    const tookMs = performance.now() - startedAt;
+    const range = [first, first + size - 1] as const;
+    const { rows, cut, tookMs } = await searchStep(read, accountId, search, range);
     quickestMs = Math.min(quickestMs, tookMs);
     const excessMs = tookMs - quickestMs;
     yield* rows;

@@ -59,27 +59,17 @@ const ModelListQuery = Type.Object(namedPageQuery('models'), {
 const ToolListQuery = Type.Object(namedPageQuery('tools'), { additionalProperties: false });
 
 /**
- * The index of the first entry, or of the one after a name. Throws `position_unknown` if the list no
- * longer has that name.
+ * The page of a list in memory, and its `Link`. Throws `position_unknown` if the list no longer has the
+ * entry before it.
  */
-function indexAfter<Entry>(
-  entries: readonly Entry[],
-  nameOf: (entry: Entry) => string,
-  after: string | undefined,
-): number {
-  const start = after === undefined ? 0 : entries.findIndex((entry) => nameOf(entry) === after) + 1;
-  if (after !== undefined && start === 0) throw unknownPageError();
-  return start;
-}
-
-/** The page of a list in memory, and its `Link`. Throws as `indexAfter`. */
 function pageOf<Entry>(
   entries: readonly Entry[],
   nameOf: (entry: Entry) => string,
   { limit = Infinity, after }: { limit?: number; after?: string },
   ctx: Context,
 ): Entry[] {
-  const start = indexAfter(entries, nameOf, after);
+  const start = after === undefined ? 0 : entries.findIndex((entry) => nameOf(entry) === after) + 1;
+  if (after !== undefined && start === 0) throw unknownPageError();
   const page = entries.slice(start, start + limit);
   if (start + page.length < entries.length) setNextLink(ctx, nameOf(page.at(-1)!));
   return page;
@@ -111,23 +101,21 @@ const TOOLS_READ = 4;
 const TOOL_LIST_BYTES = 6 * SLICE_BYTES;
 
 /**
- * Sends the tools between two names in slices: servers may have thousands, with large schemas. They are read a
- * few at a time, because a slow client would keep lists in memory that servers have replaced.
+ * Sends the tools with these names in slices: servers may have thousands, with large schemas. They are read a
+ * few at a time, because a slow client would keep lists in memory that servers have replaced. Those that a
+ * server no longer has are left out.
  */
 async function sendToolList(
-  { catalogue, responseMemory, logger }: RouteContext,
-  { after, last }: { after: string | undefined; last: string | undefined },
+  { catalogue: { toolbox }, responseMemory, logger }: RouteContext,
+  names: readonly string[],
   account_id: string,
   ctx: Context,
 ): Promise<undefined> {
-  async function read(sent = after): Promise<PageOf<ToolInfo>> {
-    const tools = catalogue.toolbox.list();
-    const start = indexAfter(tools, TOOL_LIST.cursorOf, sent);
-    const rows = tools.slice(start, start + TOOLS_READ);
-    const end = rows.findIndex(({ name }) => name === last) + 1;
-    return end > 0
-      ? { rows: rows.slice(0, end), more: false }
-      : { rows, more: rows.length === TOOLS_READ };
+  let next = 0;
+  async function read(): Promise<PageOf<ToolInfo>> {
+    const due = names.slice(next, next + TOOLS_READ);
+    next += due.length;
+    return { rows: due.flatMap((name) => toolbox.find(name) ?? []), more: next < names.length };
   }
 
   const pieces = renderList(read, TOOL_LIST, { account_id, pretty: wantsPretty(ctx) });
@@ -148,7 +136,7 @@ const listToolsRoute = defineRoute({
   errors: ['position_unknown'],
   handle: async (api, { actor: { account_id }, query }, ctx) => {
     const page = pageOf(api.catalogue.toolbox.list(), TOOL_LIST.cursorOf, query, ctx);
-    return sendToolList(api, { after: query.after, last: page.at(-1)?.name }, account_id, ctx);
+    return sendToolList(api, page.map(TOOL_LIST.cursorOf), account_id, ctx);
   },
 });
 

@@ -1,10 +1,9 @@
 import type { Context } from 'koa';
-import type { FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
+import type { FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { isCursor } from '../../../shared/feed/cursor.ts';
 import type { FeedMemory } from '../../../shared/feed/pageMemory.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
-import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { clientDisconnectError, onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { RouteContext } from '../context.ts';
 import { readLastEventId } from '../http/requestHeaders.ts';
@@ -12,7 +11,7 @@ import { setNextLink } from '../http/responses/envelope.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
 import { pollEvents } from './pollEvents.ts';
-import { streamEvents } from './streamEvents.ts';
+import { awaitFirstPages, streamEvents } from './streamEvents.ts';
 import { STREAM_ERROR_CODES } from '../http/errors/errorResponses.ts';
 import { defineFeature } from '../http/feature.ts';
 import { defineRoute } from '../http/route.ts';
@@ -20,9 +19,6 @@ import { EventsQuery, FeedText, LastEventId } from './schemas.ts';
 
 const SSE = 'text/event-stream; charset=utf-8';
 const JSONL = 'application/jsonl; charset=utf-8';
-
-/** How long a stream delays its status, so that an error of its first events can be the response. */
-const FIRST_EVENTS_WAIT_MS = 1_000;
 
 /** The largest delay of a timer: a stream waits for memory until its client disconnects. */
 const UNLIMITED_MS = 2 ** 31 - 1;
@@ -54,25 +50,6 @@ function parseFeedStart(
   const cursor = readLastEventId(ctx, parseCursor, RULE) ?? after;
   if (cursor !== undefined) return { after: cursor };
   return from === 'now' ? 'now' : 'start';
-}
-
-/** Waits for the first pages, so that their errors become the response. */
-async function awaitFirstPages(
-  pages: AsyncGenerator<FeedPage, void>,
-): Promise<AsyncGenerator<FeedPage, void>> {
-  const first = await pages.next();
-  const second = pages.next();
-  await resolvesWithin(second, FIRST_EVENTS_WAIT_MS);
-  return (async function* () {
-    try {
-      if (!first.done) yield first.value;
-      const next = await second;
-      if (!next.done) yield next.value;
-      yield* pages;
-    } finally {
-      await pages.return();
-    }
-  })();
 }
 
 const followEventsRoute = defineRoute({

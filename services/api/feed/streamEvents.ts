@@ -3,12 +3,36 @@ import type { Context } from 'koa';
 import type { Actor } from '../../../shared/commandHandling/context.ts';
 import type { FeedItem, FeedPage, FeedStart } from '../../../shared/feed/accountFeed.ts';
 import { accountStream } from '../../../shared/eventlog/streams.ts';
+import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import { LIMITS } from '../../../shared/limits.ts';
 import { toCloudEvent } from '../../../shared/publicEvents/cloudEvent.ts';
 import type { RouteContext } from '../context.ts';
 import { onResponseClosed } from '../http/connection/clientDisconnect.ts';
 import type { SseEvent } from '../http/responses/sse.ts';
 import type { KeyCheck } from '../http/access/keyRevocation.ts';
+
+/** How long a stream delays its status, so that an error of its first events can be the response. */
+const FIRST_EVENTS_WAIT_MS = 1_000;
+
+/** Waits for the first pages, so that their errors become the response. */
+export async function awaitFirstPages(
+  pages: AsyncGenerator<FeedPage, void>,
+): Promise<AsyncGenerator<FeedPage, void>> {
+  const first = await pages.next();
+  const second = pages.next();
+  await resolvesWithin(second, FIRST_EVENTS_WAIT_MS);
+  return (async function* () {
+    try {
+      if (!first.done) yield first.value;
+      const next = await second;
+      if (!next.done) yield next.value;
+      yield* pages;
+    } finally {
+      // Without waiting for a page that is still to come, which may take for ever.
+      void pages.return().catch(() => undefined);
+    }
+  })();
+}
 
 /** An event of the feed as one line of JSON. */
 export const formatFeedItem = ({ event, cursor }: FeedItem, source: string): string =>

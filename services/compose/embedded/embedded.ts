@@ -127,7 +127,6 @@ export async function openEmbedded(
     'folder' in log ? { upkeep: () => logStoreTrouble(store, logger) } : ownTurnsPart(api);
   const readModelsParts = [readModelsPart(projector, api, models.queries)];
   const feed = openFeed(opening, store);
-  const { VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
   const clockJudge = judgeClock(api, {
     ...(await witnessEvidence(opening.config, prover.tiles)),
     now: systemClock.now,
@@ -161,7 +160,7 @@ export async function openEmbedded(
     restoredKeysPart(api, keyStore),
     unfinishedErasuresPart(
       { ...api, judge },
-      { api, ownsLog: true, visibilityWaitMs, appendWaitMs: appendWaitMs(log) },
+      { api, ownsLog: true, appendWaitMs: appendWaitMs(log) },
     ),
   ];
   const webhooks = openEmbeddedWebhooks(

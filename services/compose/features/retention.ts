@@ -4,6 +4,7 @@ import type { ErasedStream } from '../../../shared/erasure/eraseStream.ts';
 import {
   eraseWithReplays,
   createUpToDateReader,
+  SHOWN_WITHIN_MS,
 } from '../../../shared/erasure/eraseWithReplays.ts';
 import type { HandleContext } from '../../../shared/commandHandling/handle.ts';
 import {
@@ -109,9 +110,6 @@ export async function witnessEvidence(
     },
   };
 }
-
-/** How long a sweep waits for the read models to show the events that it recorded. */
-const SHOWN_WITHIN_MS = 10_000;
 
 interface RetentionSweepOptions extends ClockJudge, Pick<RetentionOptions, 'pauses'> {
   /** The share of an account's sessions that is erased without a confirmation, in percent. */

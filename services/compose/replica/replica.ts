@@ -190,7 +190,7 @@ function orphanedTurnsPart(common: ReplicaContext, api: RunContext | undefined):
 export async function openReplica(opening: Opening, place: ReplicaLocation): Promise<OpenedParts> {
   const { logger, services, opened } = opening;
   const { databaseUrl } = place;
-  const { DATABASE_POOL_SIZE: poolSize, VISIBILITY_WAIT_MS: visibilityWaitMs } = opening.config;
+  const { DATABASE_POOL_SIZE: poolSize } = opening.config;
   const queries = opened.adopt(await openReplicaReadModels(databaseUrl, poolSize), ({ close }) =>
     close(),
   );
@@ -270,7 +270,6 @@ export async function openReplica(opening: Opening, place: ReplicaLocation): Pro
       {
         api: runs?.api,
         ownsLog: false,
-        visibilityWaitMs,
         appendWaitMs: appendWaitMs(place.log),
       },
     ),

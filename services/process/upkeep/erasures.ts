@@ -1,4 +1,4 @@
-import { createUpToDateReader } from '../../../shared/erasure/eraseWithReplays.ts';
+import { createUpToDateReader, SHOWN_WITHIN_MS } from '../../../shared/erasure/eraseWithReplays.ts';
 import { createErasureFinisher } from '../../../shared/erasure/finishErasures.ts';
 import { createErasurePoller, evictAll, evictErased } from '../../../shared/erasure/evictErased.ts';
 import type { CommandContext } from '../../../shared/commandHandling/context.ts';
@@ -92,7 +92,6 @@ interface UnfinishedErasuresOptions {
   api: RunContext | undefined;
   /** True if no other process can be working on erasures begun before this one started. */
   ownsLog: boolean;
-  visibilityWaitMs: number;
   /** How long processes that share the log may retry an append, in milliseconds. */
   appendWaitMs: number;
 }
@@ -100,10 +99,10 @@ interface UnfinishedErasuresOptions {
 /** Continues erasures that a process left unfinished, or that had to wait for a store. */
 export function unfinishedErasuresPart(
   context: UnfinishedErasuresContext,
-  { api, ownsLog, visibilityWaitMs, appendWaitMs }: UnfinishedErasuresOptions,
+  { api, ownsLog, appendWaitMs }: UnfinishedErasuresOptions,
 ): ProcessPart {
   const { readModels, logger } = context;
-  const upToDate = createUpToDateReader(readModels, visibilityWaitMs);
+  const upToDate = createUpToDateReader(readModels, SHOWN_WITHIN_MS);
   const finisher = createErasureFinisher({
     ...context,
     appendWaitMs,

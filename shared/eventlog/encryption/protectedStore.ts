@@ -26,13 +26,17 @@ export type ProtectedStore = EventStore & {
   ) => Promise<void>;
 };
 
-/** Compares events of a store with their leaves when their streams are read, and notes its appends. */
+/**
+ * Compares events of a store with their leaves when their streams are read, and notes its appends: whether a
+ * stream is erased is then known without reading it.
+ */
 export const withLeaves = (store: ProtectedStore, leaves: LeafComparison): ProtectedStore => ({
   ...store,
   leaves,
   async append(stream, expected, events) {
     const result = await store.append(stream, expected, events);
     leaves.appended(stream, result.revision, events);
+    store.keys.noteLastEvent(stream, events.at(-1)!.type);
     return result;
   },
 });

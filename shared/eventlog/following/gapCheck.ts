@@ -6,6 +6,8 @@ import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
 
 /** Streams whose last delivered event is held in memory: some megabytes. */
 const REMEMBERED_STREAMS = 10_000;
+/** Longer than any of Turnlog's streams. Names of other streams may have megabytes. */
+const MAX_STREAM_CHARS = 200;
 /** Reads of single events, which may be large. */
 const READS_AT_ONCE = 16;
 
@@ -57,6 +59,7 @@ function createDeliveries() {
       const suspects: Suspect[] = [];
       for (const event of events) {
         const { stream, revision, position } = event;
+        if (stream.length > MAX_STREAM_CHARS) continue;
         const before = last.get(stream);
         if (revision > 0 && before?.revision !== revision - 1 && isOurs(event))
           suspects.push({ event, deliveredTo: before?.position ?? othersTo });

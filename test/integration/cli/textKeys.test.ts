@@ -1,11 +1,12 @@
 /** `text-keys`: counting, rotating and reconciling the keys of texts, and what is refused. */
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { openSqliteEventStore } from '../../../infra/sqlite/eventStore/eventStore.ts';
 import { openSqliteKeyStore } from '../../../infra/sqlite/keyStore/keyStore.ts';
 import { readMasterKeys } from '../../../infra/files/masterKeyFile.ts';
 import { openInstance } from '../../../services/compose/embedded/instance.ts';
+import { locateReadModels } from '../../../services/compose/logLocation.ts';
 import { openTextKeys } from '../../../services/compose/textKeys.ts';
 import { rotateKeys } from '../../../shared/eventlog/encryption/rotateKeys.ts';
 import { newMasterKey } from '../../../shared/eventlog/encryption/masterKeys.ts';
@@ -281,14 +282,16 @@ describe('the keys of a data folder', () => {
     const master = join(parent, 'other.key');
     await writeFile(master, newMasterKey(), { mode: 0o600 });
     await openInstance({ dataFolder: folder, log });
+    // Without read models of the cluster, the folder was used for another log.
+    await openFor();
+    await rm(keysFolder, { recursive: true });
+    await mkdir(locateReadModels({ dataFolder: folder, log }));
     for (const masterKeyFile of [undefined, master])
       await expect(openFor(masterKeyFile)).rejects.toMatchObject({
         code: 'configuration_invalid',
         message: expect.stringContaining('The keys of all texts are gone'),
       });
     expect(await readdir(parent)).not.toContain('mistyped');
-    await rm(join(folder, 'instance-id'));
-    await openFor();
   });
 
   test('are set aside and begun anew where their master key is gone, and come back with it', async () => {
@@ -306,6 +309,8 @@ describe('the keys of a data folder', () => {
       error: { code: 'store_unavailable' },
     });
     await user.close();
+    // What a failure leaves can be tried again.
+    expect((await readdir(folder)).filter((name) => name.startsWith('keys-'))).toEqual([]);
     const { set_aside, ...begun } = (await cli('begin-anew')) as Record<string, unknown>;
     expect(begun).toEqual({ code: 0, key_store: join(folder, 'keys.db') });
     expect(await readdir(set_aside as string)).toEqual(['keys.db']);

@@ -95,7 +95,11 @@ beforeAll(async () => {
   const { read, ...others } = createReaderThread(folder, () => reader);
   thread = {
     ...others,
-    read: async (query, accountId) => counted(await read(query, accountId)),
+    async read(query, accountId) {
+      const timed = await read(query, accountId);
+      counted(timed.answer);
+      return timed;
+    },
   };
 });
 afterAll(async () => {

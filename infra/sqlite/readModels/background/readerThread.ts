@@ -4,6 +4,10 @@ import {
   createWorkerClient,
   WorkerTimeout,
 } from '../../../../shared/lib/concurrency/workerClient.ts';
+import {
+  measureProcessorTime,
+  type TimedAnswer,
+} from '../../../../shared/lib/time/processorTime.ts';
 import { readModelsUnavailable } from '../failures.ts';
 import type { GenerationReader } from '../generationReader.ts';
 import { readRows, type BoundedQuery, type SqliteRow } from '../statements.ts';
@@ -15,8 +19,11 @@ export interface ReaderQuestion extends BoundedQuery {
 }
 
 export interface ReaderThread extends AsyncDisposable {
-  /** The rows of a query; accounts take turns. Rejects with `store_unavailable`, `rate_limited`, `overloaded`. */
-  read(query: BoundedQuery, accountId: string): Promise<SqliteRow[]>;
+  /**
+   * The rows of a query, and the time that it took without waiting; accounts take turns. Rejects with
+   * `store_unavailable`, `rate_limited`, `overloaded`.
+   */
+  read(query: BoundedQuery, accountId: string): Promise<TimedAnswer<SqliteRow[]>>;
 }
 
 const { answerMs, waitMs, heapMb } = LIMITS.sessionList;
@@ -30,7 +37,7 @@ const { threads, slowMs, slowForMs } = LIMITS.slowWork;
  * the thread can't open the generation, because a rebuild has just deleted its file.
  */
 export function createReaderThread(folder: string, current: () => GenerationReader): ReaderThread {
-  const client = createWorkerClient<ReaderQuestion, SqliteRow[] | undefined>({
+  const client = createWorkerClient<ReaderQuestion, TimedAnswer<SqliteRow[]> | undefined>({
     name: 'session_queries',
     start: () =>
       new Worker(new URL('./readerWorker.ts', import.meta.url), {
@@ -47,8 +54,8 @@ export function createReaderThread(folder: string, current: () => GenerationRead
     async read(query, accountId) {
       const { generation } = current();
       try {
-        const rows = await client.request({ folder, generation, ...query }, accountId);
-        return rows ?? readRows(current(), query);
+        const timed = await client.request({ folder, generation, ...query }, accountId);
+        return timed ?? measureProcessorTime(() => readRows(current(), query));
       } catch (error) {
         throw error instanceof WorkerTimeout ? readModelsUnavailable(error) : error;
       }

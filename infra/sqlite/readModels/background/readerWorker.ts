@@ -1,5 +1,8 @@
 import { parentPort } from 'node:worker_threads';
-import { measureProcessorTime } from '../../../../shared/lib/time/processorTime.ts';
+import {
+  measureProcessorTime,
+  type TimedAnswer,
+} from '../../../../shared/lib/time/processorTime.ts';
 import { openGenerationReader, type GenerationReader } from '../generationReader.ts';
 import type { ReaderQuestion } from './readerThread.ts';
 import { readRows, type SqliteRow } from '../statements.ts';
@@ -24,10 +27,10 @@ function connect({ folder, generation }: ReaderQuestion): GenerationReader {
   return read;
 }
 
-function answer(question: ReaderQuestion): SqliteRow[] | undefined {
+function answer(question: ReaderQuestion): TimedAnswer<SqliteRow[]> | undefined {
   clearTimeout(idle);
   try {
-    return readRows(connect(question), question);
+    return measureProcessorTime(() => readRows(connect(question), question));
   } catch {
     // The caller meets the same error on its own connection, or can still read.
     return undefined;

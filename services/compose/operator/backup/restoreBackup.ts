@@ -158,7 +158,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Unfinished
   requireSameDeployment(options);
   const place = locateStorage(config);
   await using releasing = new AsyncDisposableStack();
-  const marker = place.kind === 'embedded' ? join(place.dataFolder, UNFINISHED_RESTORE) : undefined;
+  const markers: string[] = [];
   if (place.kind === 'embedded') {
     const { dataFolder } = place;
     const folders = [...new Set([dataFolder, place.keysFolder])];
@@ -168,9 +168,14 @@ export async function restoreBackup(options: RestoreOptions): Promise<Unfinished
       leftovers.push(...(await findLeftovers(folder, { folders, unfinished })));
     createDataFolder(dataFolder);
     releasing.adopt(acquireServerLock(dataFolder), (lock) => lock.release());
-    await writeFileAtomically({ path: marker!, bytes: `${folders.join('\n')}\n` });
-    for (const path of leftovers) await rm(path, { recursive: true });
     createDataFolder(place.keysFolder, keysFolderOption(place));
+    for (const folder of folders) {
+      const path = join(folder, UNFINISHED_RESTORE);
+      await writeFileAtomically({ path, bytes: `${folders.join('\n')}\n` });
+      // That of the data folder, which a repetition reads, is removed last.
+      markers.unshift(path);
+    }
+    for (const path of leftovers) await rm(path, { recursive: true });
     await copyFolder(from.folder, place.dataFolder, { ...options, skip: NOT_RESTORED });
     const skip = new Set([...NOT_RESTORED, BACKUP_FILES.masterKey, BACKUP_FILES.signingKey]);
     await copyFolder(from.keysFolder, place.keysFolder, { ...options, skip });
@@ -179,7 +184,7 @@ export async function restoreBackup(options: RestoreOptions): Promise<Unfinished
   const held = releasing.move();
   return {
     async finish() {
-      if (marker !== undefined) await rm(marker);
+      for (const path of markers) await rm(path);
       await held.disposeAsync();
     },
     release: () => void held.disposeAsync(),

@@ -59,6 +59,19 @@ test('the standard form is sent as it is', async () => {
   expect(sent).toEqual([{ ...request, streams: true }]);
 });
 
+test('an error that names a standard field of tool calls is not about fields of the provider', async () => {
+  const call = {
+    extra: '{"name":"f","function":{"type":"x"}}',
+    function: { arguments: '{}', name: 'f' },
+    id: 'c',
+    type: 'function' as const,
+  };
+  const messages = [{ role: 'assistant' as const, content: null, tool_calls: [call] }];
+  server = () => ({ type: 'invalid_request_error', message: 'The name is not known.' });
+  await expect(send({}, 'm', { ...bare, messages })).rejects.toMatchObject({ status: 400 });
+  expect(sent).toHaveLength(1);
+});
+
 test('an error whose members have unknown shapes is thrown as it is', async () => {
   const odd = { toString: 1 };
   server = () => ({ param: odd, code: odd, message: 'no' });

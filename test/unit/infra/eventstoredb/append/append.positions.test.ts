@@ -7,14 +7,19 @@ const MIB = 1024 * 1024;
 
 let end: number;
 let reads: number;
-let check: (position: ReturnType<typeof toEventPosition>) => Promise<void>;
+type Check = (position: ReturnType<typeof toEventPosition>) => Promise<void>;
+let check: Check;
 beforeEach(() => {
   [end, reads] = [0, 0];
-  check = createPositionCheck({ reportFalsePosition: storeUnavailableError }, async () => {
+  check = checkOf(true);
+});
+
+const checkOf = (requiresLeader: boolean): Check =>
+  createPositionCheck({ reportFalsePosition: storeUnavailableError, requiresLeader }, async () => {
     reads += 1;
+    if (end < 0) throw new Error('no leader');
     return end === 0 ? undefined : toEventPosition(end);
   });
-});
 
 const appendAt = async (mebibytes: number): Promise<void> => {
   end = Math.max(end, mebibytes * MIB);
@@ -33,6 +38,21 @@ test('a position beyond the end of the log is rejected, however many are sent', 
       code: 'store_unavailable',
     });
   await appendAt(101);
+});
+
+test('a durable append succeeds where the end of the log can not be read', async () => {
+  end = -1;
+  await check(toEventPosition(100 * MIB));
+  expect(reads).toBe(1);
+  end = 10 * MIB;
+  await expect(check(toEventPosition(100 * MIB))).rejects.toMatchObject({
+    code: 'store_unavailable',
+  });
+});
+
+test('a position is not compared with the end that a lagging node has', async () => {
+  await checkOf(false)(toEventPosition(100 * MIB));
+  expect(reads).toBe(0);
 });
 
 test('a position that no log has is rejected without a read', async () => {

@@ -23,7 +23,9 @@ const listOf = (version: string): ToolInfo[] =>
 
 async function listTools(list: () => readonly ToolInfo[], query: object = {}): Promise<Readable> {
   const api = {
-    catalogue: { toolbox: { list } },
+    catalogue: {
+      toolbox: { list, find: (name: string) => list().find((tool) => tool.name === name) },
+    },
     responseMemory: createResponseMemory(memoryFor('answers', 16 * MIB), 1_000),
     logger: {},
   } as unknown as RouteContext;
@@ -58,4 +60,13 @@ test.each([
   const tools = listOf('a');
   const body = await listTools(() => tools, query);
   expect(namesIn(await text(body))).toEqual(tools.slice(from, to).map(({ name }) => name));
+});
+
+test('a tool that its server has removed meanwhile is left out of the page', async () => {
+  let tools = listOf('a');
+  const body = await listTools(() => tools, { limit: 100 });
+  await new Promise((resolve) => body.once('readable', resolve));
+  tools = tools.filter((_, index) => index % 50 !== 49);
+  const received = namesIn(await text(body));
+  expect([received.length, received.includes('mcp:files/99')]).toEqual([98, false]);
 });

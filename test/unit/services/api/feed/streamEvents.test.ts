@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { expect, test } from '@jest/globals';
 import type { Context } from 'koa';
-import { streamEvents } from '../../../../../services/api/feed/streamEvents.ts';
+import { awaitFirstPages, streamEvents } from '../../../../../services/api/feed/streamEvents.ts';
 import type { FeedItem, FeedPage, FeedStart } from '../../../../../shared/feed/accountFeed.ts';
 import { isFreed } from '../../../../support/jest/garbage.ts';
 
@@ -57,6 +57,26 @@ function stream(count = Infinity) {
 }
 
 const soon = () => new Promise(setImmediate);
+
+test('a stream that ends early does not wait for a page, and ends the feed behind it', async () => {
+  const arrival = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const page: FeedPage = { items: [], cursor: 'c', caughtUp: true };
+  async function* pages(): AsyncGenerator<FeedPage, void> {
+    try {
+      yield page;
+      await arrival.promise;
+      yield page;
+    } finally {
+      ended.resolve();
+    }
+  }
+  const first = await awaitFirstPages(pages());
+  expect((await first.next()).value).toBe(page);
+  await first.return();
+  arrival.resolve();
+  await ended.promise;
+});
 
 test('the next page is asked for when the client has received the last one', async () => {
   const { response, asked, events } = stream();

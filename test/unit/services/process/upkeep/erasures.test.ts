@@ -22,7 +22,6 @@ test('an erasure that can not be finished is told by health until it is', async 
   const part = unfinishedErasuresPart(context as never, {
     api: undefined,
     ownsLog: true,
-    visibilityWaitMs: 0,
     appendWaitMs: 0,
   });
   expect(await part.health!()).toEqual({});
@@ -64,7 +63,6 @@ test('an account is not erased by read models that do not show all of its stream
   const part = unfinishedErasuresPart({ ...context, readModels, logger } as never, {
     api: undefined,
     ownsLog: true,
-    visibilityWaitMs: 0,
     appendWaitMs: 0,
   });
   await part.prepare!(new AbortController().signal);

@@ -1,5 +1,8 @@
 import { expect, test } from '@jest/globals';
-import { withTextsForRows } from '../../../../../shared/eventlog/encryption/protectedStore.ts';
+import {
+  withLeaves,
+  withTextsForRows,
+} from '../../../../../shared/eventlog/encryption/protectedStore.ts';
 import type {
   EventBatch,
   StoredEvent,
@@ -39,4 +42,23 @@ test('the last events of streams are known at the end of the log, also those of 
     notedAfter.push(noted.length);
   expect(notedAfter).toEqual([0, 1, 3]);
   expect(noted).toEqual(['session-erased erased', 'session-kept', 'session-new']);
+});
+
+test('whether a stream is erased is known from the appends to it', async () => {
+  const noted: string[][] = [];
+  const store = withLeaves(
+    {
+      append: async () => ({ revision: 1, position: '7' }),
+      keys: { noteLastEvent: (...noting: string[]) => void noted.push(noting) },
+    } as never,
+    { appended: () => undefined } as never,
+  );
+  const event = { id: '', data: '', metadata: '' };
+  const types = ['session.turn_started.v1', 'session.turn_completed.v1'];
+  await store.append(
+    'session-a',
+    0,
+    types.map((type) => ({ ...event, type })),
+  );
+  expect(noted).toEqual([['session-a', 'session.turn_completed.v1']]);
 });

@@ -90,6 +90,14 @@ test('the first event of a stream after the start is compared with the one befor
   expect(await deliveredBy(log, EVENTS[8])).toEqual(EVENTS.slice(9));
 });
 
+test('streams with names longer than those of Turnlog are not remembered', async () => {
+  const named = streamsWriter();
+  const events = placed(Array.from({ length: 3 }, (_, at) => named(`x${'-'.repeat(200)}`, { at })));
+  const { log, state } = partialLog(events, (event) => event !== events[1]);
+  expect(await deliveredBy(log)).toHaveLength(2);
+  expect(state.reads).toBe(0);
+});
+
 test('a log without gaps is not read', async () => {
   const { log, state } = partialLog(EVENTS, () => true);
   await deliveredBy(log);

@@ -42,12 +42,12 @@ const counted = (generation: number): GenerationReader => ({
 
 test('a query is answered by the thread, not by the connection of the caller', async () => {
   await using thread = createReaderThread(folder, () => counted(1));
-  expect(await thread.read(QUERY, 'acct_1')).toEqual([{ position: '7' }]);
+  expect((await thread.read(QUERY, 'acct_1')).answer).toEqual([{ position: '7' }]);
   expect(ownQueries).toBe(0);
 });
 
 test('the connection of the caller answers where the file of the generation is gone', async () => {
   await using thread = createReaderThread(folder, () => counted(2));
-  expect(await thread.read(QUERY, 'acct_1')).toEqual([{ position: '7' }]);
+  expect((await thread.read(QUERY, 'acct_1')).answer).toEqual([{ position: '7' }]);
   expect(ownQueries).toBe(1);
 });
