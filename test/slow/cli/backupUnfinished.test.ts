@@ -43,6 +43,25 @@ test('a restore that was killed while it wrote its first file begins anew', asyn
   expect((await readdir(target)).filter((name) => name.startsWith('restore'))).toEqual([]);
 }, 60_000);
 
+test('the keys of an unfinished restore are not imported, wherever it puts them', async () => {
+  const [target, keys, copy, ids] = [newFolder(), newFolder(), newFolder(), newFolder()];
+  const config = { DATA_DIR: target, KEYS_DIR: keys };
+  const opened = await cliIn(data, 'accounts', 'open', 'held', '--json');
+  const { account_id: held } = JSON.parse(opened.out) as { account_id: string };
+  await cliIn(data, 'accounts', 'hold', held, 'on', '--reason', 'a case');
+  expect(await cliIn(data, 'backup', copy)).toMatchObject({ code: 0 });
+  await writeFile(ids, held);
+  const restore = (...args: string[]) => runCliWith(config, 'restore', copy, ...args);
+  expect(await restore('--erased', ids)).toMatchObject({ code: 1 });
+  expect(await cliIn(data, 'text-keys', 'import', keys)).toMatchObject({
+    code: 1,
+    err: expect.stringContaining('is not finished'),
+  });
+  expect(await restore()).toMatchObject({ code: 0 });
+  for (const folder of [target, keys])
+    expect(await readdir(folder)).not.toContain('restore-unfinished');
+}, 60_000);
+
 test.each([
   ['a backup', 'backup.json', 'holds a backup'],
   ['an unfinished restore', 'restore-unfinished', 'is not finished'],
