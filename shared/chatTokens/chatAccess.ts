@@ -1,9 +1,10 @@
 import { requireScope, unauthorizedError } from '../accounts/authenticate.ts';
 import { findOwnAgent } from '../agents/queries.ts';
 import type { Actor } from '../commandHandling/context.ts';
+import { readPresentEvents } from '../eventlog/reading/readPresentEvents.ts';
 import { parseAccountId } from '../eventlog/reading/streamOwner.ts';
 import { isIdOf, sessionStream } from '../eventlog/streams.ts';
-import { isTurnlogError, TurnlogError } from '../lib/errors/turnlogError.ts';
+import { TurnlogError } from '../lib/errors/turnlogError.ts';
 import { LIMITS } from '../limits.ts';
 import { isoTime } from '../ports/clock.ts';
 import type { RunContext } from '../runs/context.ts';
@@ -41,12 +42,7 @@ async function readSessionStart(
 ): Promise<SessionStart | undefined> {
   if (!isIdOf('session', session_id)) return undefined;
   const beginning = { direction: 'forwards', from: 0, limit: 1 } as const;
-  const [first] = await store
-    .readStream(sessionStream(session_id), beginning)
-    .catch((error: unknown) => {
-      if (isTurnlogError(error, 'stream_damaged')) return [];
-      throw error;
-    });
+  const [first] = await readPresentEvents(store, sessionStream(session_id), beginning);
   if (first?.type !== 'session.started.v1' || parseAccountId(first) !== account_id)
     return undefined;
   return JSON.parse(first.data) as SessionStart;

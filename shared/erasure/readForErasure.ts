@@ -1,5 +1,6 @@
-import { recordedHash } from '../eventlog/hashChain.ts';
 import { LRUCache } from 'lru-cache';
+import { readPresentEvents } from '../eventlog/reading/readPresentEvents.ts';
+import { recordedHash } from '../eventlog/hashChain.ts';
 import { belongsIn, isErasure, type DomainEvent } from '../eventlog/eventTypes.ts';
 import type { Erasure } from '../domain/schema.ts';
 import { isTurnlogError } from '../lib/errors/turnlogError.ts';
@@ -122,17 +123,12 @@ const pageBack = (
   stream: string,
   { from, limit = PAGES.limit }: { from?: number; limit?: number } = {},
 ): Promise<StoredEvent[]> =>
-  store
-    .readStream(stream, {
-      ...PAGES,
-      limit,
-      direction: 'backwards',
-      ...(from !== undefined && { from }),
-    })
-    .catch((error: unknown) => {
-      if (isTurnlogError(error, 'stream_damaged')) return [];
-      throw error;
-    });
+  readPresentEvents(store, stream, {
+    ...PAGES,
+    limit,
+    direction: 'backwards',
+    ...(from !== undefined && { from }),
+  });
 
 /**
  * Reads a stream backwards from its end as far as possible, when the store can't read on from its

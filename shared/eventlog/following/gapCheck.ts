@@ -1,6 +1,7 @@
-import { recordedHash } from '../hashChain.ts';
 import { LRUCache } from 'lru-cache';
-import { isTurnlogError, storeUnavailableError } from '../../lib/errors/turnlogError.ts';
+import { readPresentEvents } from '../reading/readPresentEvents.ts';
+import { recordedHash } from '../hashChain.ts';
+import { storeUnavailableError } from '../../lib/errors/turnlogError.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
 import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
 
@@ -88,12 +89,8 @@ export function withGapCheck<Log extends Pick<EventLog, 'readStream' | 'subscrib
 
   async function requireDelivered({ event, deliveredTo }: Suspect): Promise<void> {
     const { stream, revision } = event;
-    const [previous] = await log
-      .readStream(stream, { direction: 'backwards', from: revision - 1, limit: 1 })
-      .catch((error: unknown) => {
-        if (isTurnlogError(error, 'stream_damaged')) return [];
-        throw error;
-      });
+    const before = { direction: 'backwards', from: revision - 1, limit: 1 } as const;
+    const [previous] = await readPresentEvents(log, stream, before);
     if (!previous || previous.position <= deliveredTo || !isOurs(previous)) return;
     throw storeUnavailableError(
       `The event store leaves out events: it delivered revision ${revision} of the stream ${stream} without revision ${previous.revision}, which the stream holds.`,

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { readPresentEvents } from './readPresentEvents.ts';
 import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { decodeEvent } from '../codec.ts';
 import { isErasure } from '../eventTypes.ts';
@@ -58,13 +58,8 @@ export function createChainChecker(log: Pick<EventLog, 'readStream'>): ChainChec
   const heads = new LRUCache<string, Head>(entriesUpTo(REMEMBERED_HEADS));
 
   async function readBefore({ stream, revision }: StoredEvent): Promise<Head | undefined> {
-    const [previous] = await log
-      .readStream(stream, { direction: 'backwards', from: revision - 1, limit: 1 })
-      .catch((error: unknown) => {
-        // Deleted and hidden events count as missing.
-        if (isTurnlogError(error, 'stream_damaged')) return [];
-        throw error;
-      });
+    const before = { direction: 'backwards', from: revision - 1, limit: 1 } as const;
+    const [previous] = await readPresentEvents(log, stream, before);
     return previous && headOf(decodeEvent(previous));
   }
 

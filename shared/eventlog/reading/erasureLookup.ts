@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import { isErasure } from '../eventTypes.ts';
-import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import type { EventLog } from '../../ports/eventStore.ts';
 import { entriesUpTo } from '../../lib/memory/entriesUpTo.ts';
+import { readPresentEvents } from './readPresentEvents.ts';
 
 /** Streams held in memory; the ends of others are read again. */
 export const REMEMBERED_STREAMS = 20_000;
@@ -10,13 +10,8 @@ export const REMEMBERED_STREAMS = 20_000;
 type Read = Pick<EventLog, 'readStream'>;
 
 /** True when a readable stream ends with its erasure. Throws `store_unavailable`. */
-export async function endsWithErasure({ readStream }: Read, stream: string): Promise<boolean> {
-  const [last] = await readStream(stream, { direction: 'backwards', limit: 1 }).catch(
-    (error: unknown) => {
-      if (isTurnlogError(error, 'stream_damaged')) return [];
-      throw error;
-    },
-  );
+export async function endsWithErasure(log: Read, stream: string): Promise<boolean> {
+  const [last] = await readPresentEvents(log, stream, { direction: 'backwards', limit: 1 });
   return last !== undefined && isErasure(last.type);
 }
 

@@ -1,5 +1,5 @@
 /** Whose a stream is, as its first event says. Rows say it too, and can be changed. */
-import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
+import { readPresentEvents } from './readPresentEvents.ts';
 import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
 import { isValidMetadata } from '../domainEvent.ts';
 
@@ -24,13 +24,8 @@ export async function readRecordedOwner(
   { store }: OwnerSource,
   stream: string,
 ): Promise<string | undefined> {
-  try {
-    const [first] = await store.readStream(stream, { direction: 'forwards', limit: 1 });
-    return first && parseAccountId(first);
-  } catch (error) {
-    if (isTurnlogError(error, 'stream_damaged')) return undefined;
-    throw error;
-  }
+  const [first] = await readPresentEvents(store, stream, { direction: 'forwards', limit: 1 });
+  return first && parseAccountId(first);
 }
 
 /**

@@ -1,6 +1,6 @@
+import { readPresentEvents } from '../../eventlog/reading/readPresentEvents.ts';
 import { recordedHash } from '../../eventlog/hashChain.ts';
 import type { ForkedFrom } from '../../sessions/events.ts';
-import { isTurnlogError } from '../../lib/errors/turnlogError.ts';
 import { decodeEvent } from '../../eventlog/codec.ts';
 import { sessionStream } from '../../eventlog/streams.ts';
 import type { EventLog, StoredEvent } from '../../ports/eventStore.ts';
@@ -25,13 +25,8 @@ export async function findForkFault(
   if (revision === undefined || hash === undefined)
     return 'it does not say after which event it was forked';
   const origin = sessionStream(session_id);
-  const [forkEvent] = await log
-    .readStream(origin, { direction: 'forwards', from: revision, limit: 1 })
-    .catch((error: unknown) => {
-      // Deleted and hidden events count as missing.
-      if (isTurnlogError(error, 'stream_damaged')) return [];
-      throw error;
-    });
+  const page = { direction: 'forwards', from: revision, limit: 1 } as const;
+  const [forkEvent] = await readPresentEvents(log, origin, page);
   const forkPoint = `revision ${revision} of ${origin}, after which it was forked,`;
   if (forkEvent?.revision !== revision) return `${forkPoint} is missing`;
   if (recordedHash(forkEvent) !== hash) return `${forkPoint} has another hash`;
