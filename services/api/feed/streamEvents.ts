@@ -91,32 +91,33 @@ export async function* streamEvents(
     textStream !== undefined && keys.isErased(textStream);
   let sentAt = -Infinity;
   let sentUpTo: FeedStart = 'start';
-  /** Streams pages up to the first event that is outdated. Returns whether there is one. */
-  async function* untilOutdated(pages: AsyncIterable<FeedPage>): AsyncGenerator<SseEvent, boolean> {
-    for await (const { items, cursor } of pages) {
-      if (!(await isAllowed())) return false;
-      if (items.length > 0) await api.readAudit.record(api, actor, 'feed', subject);
-      // Without a variable for the item, which a suspended generator would keep in memory.
-      for (let index = 0; index < items.length; index += 1) {
-        if (await isOutdated(items[index]!)) return true;
-        sentUpTo = { after: items[index]!.cursor };
-        yield toSseEvent(items[index]!);
-      }
-      // The next page releases the memory of this one.
-      if (items.length > 0) await responseDrained(ctx.res);
-      if (cursor !== undefined) sentUpTo = { after: cursor };
-      const now = performance.now();
-      const isDue = now - sentAt >= LIMITS.feed.progressMs;
-      if (items.length === 0 && cursor !== undefined && isDue) yield positionEvent(cursor);
-      else if (items.length === 0) continue;
-      sentAt = now;
-    }
-    return false;
-  }
-
+  let pages: AsyncIterable<FeedPage> | undefined = firstPages;
   try {
-    let isBehind = yield* untilOutdated(firstPages);
-    while (isBehind) isBehind = yield* untilOutdated(followFrom(sentUpTo));
+    // In one generator: another one that it delegates to would keep the sent event in memory.
+    while (pages) {
+      let isBehind = false;
+      for await (const { items, cursor } of pages) {
+        if (!(await isAllowed())) return;
+        if (items.length > 0) await api.readAudit.record(api, actor, 'feed', subject);
+        // Without a variable for the item, which a suspended generator would keep in memory.
+        for (let index = 0; index < items.length; index += 1) {
+          isBehind = await isOutdated(items[index]!);
+          if (isBehind) break;
+          sentUpTo = { after: items[index]!.cursor };
+          yield toSseEvent(items[index]!);
+        }
+        if (isBehind) break;
+        // The next page releases the memory of this one.
+        if (items.length > 0) await responseDrained(ctx.res);
+        if (cursor !== undefined) sentUpTo = { after: cursor };
+        const now = performance.now();
+        const isDue = now - sentAt >= LIMITS.feed.progressMs;
+        if (items.length === 0 && cursor !== undefined && isDue) yield positionEvent(cursor);
+        else if (items.length === 0) continue;
+        sentAt = now;
+      }
+      pages = isBehind ? followFrom(sentUpTo) : undefined;
+    }
   } catch (error) {
     api.logger.debug({ err: error, account_id: actor.account_id }, 'a stream of events has ended');
     const failure = api.errors.present(

@@ -46,13 +46,25 @@ export function createErasureLookup(log: Read): ErasureLookup {
     if (erased || rechecks === rechecksBefore) note(stream, erased);
     return erasureByStream.get(stream) ?? erased;
   }
+  /** Reads that many callers wait for: the last event may have a megabyte. */
+  const reading = new Map<string, Promise<boolean>>();
+  function readOnce(stream: string): Promise<boolean> {
+    const running = reading.get(stream);
+    if (running) return running;
+    const started = read(stream).finally(() => {
+      if (reading.get(stream) === started) reading.delete(stream);
+    });
+    reading.set(stream, started);
+    return started;
+  }
   return {
     note,
     recheckAll() {
       rechecks += 1;
+      reading.clear();
       for (const [stream, erased] of erasureByStream) if (!erased) erasureByStream.delete(stream);
     },
-    isErased: (stream) => erasureByStream.get(stream) ?? read(stream),
+    isErased: (stream) => erasureByStream.get(stream) ?? readOnce(stream),
     isErasedNow: async (stream) => erasureByStream.get(stream) === true || read(stream),
   };
 }
