@@ -24,7 +24,7 @@ import {
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { turnPath } from '../http/responses/envelope.ts';
 import { sendEventStream } from '../http/responses/sse.ts';
-import { acquireStream, readTurnPosition, startedEvent, turnSse } from '../sessions/turnSse.ts';
+import { acquireStream, readTurnPosition, turnSse } from '../sessions/turnSse.ts';
 
 const prefersSse = (ctx: Context): boolean =>
   ctx.get('accept').toLowerCase().includes('text/event-stream') &&
@@ -49,11 +49,12 @@ async function runSse(
   const after = received === 'end' ? END_OF_OUTPUT : (received ?? START_OF_OUTPUT);
   const subject = { account_id, session_id, turn };
   const awaitOwnOutcome = createOwnOutcome(started);
-  sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
-    if (received === undefined) yield startedEvent(subject);
-    const reasoning = seesReasoning(actor);
-    yield* turnSse(api, { subject, after, reasoning, awaitOwnOutcome }, ctx, signal);
-  });
+  const reasoning = seesReasoning(actor);
+  const isFromStart = received === undefined;
+  const following = { subject, after, isFromStart, reasoning, awaitOwnOutcome };
+  sendEventStream(ctx, createKeyCheck(api, actor), (signal) =>
+    turnSse(api, following, ctx, signal),
+  );
 }
 
 /** The answer to a run that continues in the background, or that ended within the wait. */

@@ -38,7 +38,7 @@ import { START_OF_OUTPUT } from '../../../shared/sessions/turns/turnOutputPositi
 import { sendEventStream } from '../http/responses/sse.ts';
 import { createKeyCheck } from '../http/access/keyRevocation.ts';
 import { MEMORY_PER_EVENT_BYTE, readTurnRecord, readTurnWithinMemory } from './turnMemory.ts';
-import { acquireStream, readTurnPosition, startedEvent, turnSse } from './turnSse.ts';
+import { acquireStream, readTurnPosition, turnSse } from './turnSse.ts';
 import { TurnEventId, TurnStreamEvent } from './turnStreamSchemas.ts';
 
 const NUMBER = new RegExp(TURN_NUMBER);
@@ -97,11 +97,11 @@ const streamTurnRoute = defineRoute({
     if (!ended) first?.done();
     const position = after === 'end' || after === undefined ? START_OF_OUTPUT : after;
     const reasoning = seesReasoning(actor);
-    const following = { subject, after: position, reasoning, first: ended };
-    sendEventStream(ctx, createKeyCheck(api, actor), async function* (signal) {
-      if (after === undefined) yield startedEvent(subject);
-      yield* turnSse(api, following, ctx, signal);
-    });
+    const isFromStart = after === undefined;
+    const following = { subject, after: position, isFromStart, reasoning, first: ended };
+    sendEventStream(ctx, createKeyCheck(api, actor), (signal) =>
+      turnSse(api, following, ctx, signal),
+    );
     return undefined;
   },
 });

@@ -41,7 +41,7 @@ export const readTurnPosition = (
   readLastEventId(ctx, (id) => parseTurnPosition(id, turn), RULE);
 
 /** The event for the start of a turn. */
-export const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
+const startedEvent = ({ session_id, turn }: AccountTurn): SseEvent => ({
   event: 'turn.started',
   data: JSON.stringify({ session_id, turn } satisfies Static<typeof TurnStarted>),
 });
@@ -131,6 +131,8 @@ function formatUpdate(
 interface TurnSseOptions {
   subject: AccountTurn;
   after: TurnOutputPosition;
+  /** True to begin with the event that names the turn. */
+  isFromStart?: boolean;
   /** False to leave out the model's reasoning. */
   reasoning: boolean;
   /** The record, where it was read already. Removed when it is used: a generator keeps its arguments. */
@@ -194,12 +196,14 @@ export async function* turnSse(
     stopping: api.stopping,
     awaitOwnOutcome,
   };
+  if (options.isFromStart) yield startedEvent(subject);
   for await (const update of followTurn(following, subject, after, signal)) {
     if (update.type === 'reasoning' && !options.reasoning) continue;
-    const event = await formatUpdate(update, subject, api.errors, requestId);
-    if (update.type === 'ended') await holdEnd(update, event);
+    // Taken out of the list to send it: a variable would keep it in memory until the client reads on.
+    const events = [await formatUpdate(update, subject, api.errors, requestId)];
+    if (update.type === 'ended') await holdEnd(update, events[0]!);
     const failed = mayBeErased(update) ? await erasure() : undefined;
-    if (!failed) yield event;
+    if (!failed) yield events.pop()!;
     else {
       yield formatUpdate({ type: 'ended', failed }, subject, api.errors, requestId);
       return;

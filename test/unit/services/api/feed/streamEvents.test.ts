@@ -113,6 +113,13 @@ test('an event that was sent is not kept in memory while the stream waits for th
   expect(await isFreed(shown[0]!)).toBe(true);
 });
 
+test('an event is not kept in memory while its client does not read on', async () => {
+  const { events } = stream();
+  const sent = new WeakRef((await events.next()).value!);
+  expect(await isFreed(sent)).toBe(true);
+  await events.return();
+});
+
 test('events whose texts were erased before they could be sent are read again', async () => {
   const erased = new Set<string>();
   const followed: unknown[] = [];
