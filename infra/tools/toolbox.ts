@@ -70,12 +70,12 @@ function offerBuiltIn(tool: Tool): OfferedTool {
       const value = parseArguments(args, name);
       const validate = validator();
       if (validate(value)) return { result: await tool.run(value, calling), is_error: false };
-      const found = problemsOf(validate.errors?.slice(0, problems))
+      const sentences = problemsOf(validate.errors?.slice(0, problems))
         .map(({ path, message }) => `${path.slice(1) || 'they'} ${message}`)
         .join('; ');
       const schema = JSON.stringify(parameters);
       throw new ToolFailure(
-        `The arguments of ${name} do not fit: ${found}. Their JSON Schema: ${schema}`,
+        `The arguments of ${name} do not fit: ${sentences}. Their JSON Schema: ${schema}`,
       );
     },
   };

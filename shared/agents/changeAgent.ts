@@ -156,7 +156,7 @@ export async function patchAgent(
       component: patch.component ?? catalogue.defaultComponent,
     }),
   };
-  /** The format after the patch, as recorded. What it parses is not kept while the format is checked. */
+  /** The format after the patch, as recorded. Its parsed schema is freed before the format is checked. */
   function mergeFormat(
     current: RecordedResponseFormat | undefined,
     change: NonNullable<AgentPatch['response_format']>,

@@ -32,8 +32,8 @@ export interface ReplaysContext extends ErasureContext {
 export const SHOWN_WITHIN_MS = 10_000;
 
 /**
- * Creates `dependentsAt` or `readModelsAt` of a context. What they return shows all events up to a position,
- * so that no stream is missed; if that takes longer than `waitMs`, they throw `store_unavailable`.
+ * Creates `dependentsAt` or `readModelsAt` of a context. They return read models that show all events up to
+ * a position, so that no stream is missed, and throw `store_unavailable` after `waitMs`.
  */
 export const createUpToDateReader =
   <Queries>(readModels: Queries & Pick<ReadModels, 'untilShown'>, waitMs: number) =>

@@ -284,7 +284,7 @@ export const RUN_LIMITS = {
      * @beyond error for the model
      */
     argumentsValues: 5_000,
-    /** Problems of the arguments of a built-in tool that the model is told. */
+    /** Problems of a built-in tool's arguments in its error message. */
     problems: 5,
     /** From so many characters of arguments on, calls begin in turn with the work of other accounts. */
     pacedArgumentsChars: 2 * KIB,

@@ -28,7 +28,7 @@ export async function awaitFirstPages(
       if (!next.done) yield next.value;
       yield* pages;
     } finally {
-      // Without waiting for a page that is still to come, which may take for ever.
+      // Not awaited: an idle feed has no next page.
       void pages.return().catch(() => undefined);
     }
   })();

@@ -18,6 +18,7 @@ import { TurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { resolvesWithin } from '../../../shared/lib/time/resolvesWithin.ts';
 import type { Keyring } from '../../../shared/eventlog/encryption/keyring.ts';
 import type { ProtectedStore } from '../../../shared/eventlog/encryption/protectedStore.ts';
+import { withGapCheck } from '../../../shared/eventlog/following/gapCheck.ts';
 import { createDamagedStreams } from '../../../shared/eventlog/reading/damagedStreams.ts';
 import { streamKind } from '../../../shared/eventlog/streams.ts';
 import type { EventLog } from '../../../shared/ports/eventStore.ts';
@@ -124,7 +125,7 @@ async function replicaSigningConfig(config: Config): Promise<SigningConfig> {
 
 interface ProverOptions extends Pick<
   Prover,
-  'declareTree' | 'onDeclared' | 'untilCompared' | 'untilFilled'
+  'followed' | 'declareTree' | 'onDeclared' | 'untilCompared' | 'untilFilled'
 > {
   log: EventLog;
   acquireLeadership: Prover['acquireLeadership'];
@@ -191,6 +192,8 @@ export const runProverInThread = (
   const send = (report: ThreadReport): void => reports.postMessage(report);
   return runConfiguredProver({
     ...options,
+    // A log in a folder is read as it is: there is no server to distrust.
+    followed: 'folder' in place.log ? options.log : withGapCheck(options.log),
     signing,
     acquireLeadership: openExclusiveTrees(treesFolder(place)),
     // The thread reads the log only, except for this, which happens once for each tree.
@@ -355,6 +358,7 @@ export async function openProver(
   const reports = { onReport, onWitnesses };
   const run = runConfiguredProver({
     log: store,
+    followed: withGapCheck(store),
     declareTree: declareThrough(store),
     untilCompared: async (stop) => {
       if (!stop.aborted) await Promise.race([check.passed, once(stop, 'abort')]);

@@ -6,7 +6,7 @@ import type {
 import { followLog } from '../../../shared/eventlog/following/followLog.ts';
 import { sleepUntilAborted } from '../../../shared/lib/time/sleep.ts';
 import type { Clock } from '../../../shared/ports/clock.ts';
-import type { EventBatch, EventLog, Position } from '../../../shared/ports/eventStore.ts';
+import type { EventBatch, Position } from '../../../shared/ports/eventStore.ts';
 import type { TileTrees } from '../../../shared/transparency/tileStore.ts';
 import {
   isTreeReplacement,
@@ -101,7 +101,7 @@ async function publishCheckpoint(
 }
 
 /** An open tree that is declared in the log. */
-interface GrowingTree extends Pick<KeptByProver, 'followed'> {
+interface GrowingTree {
   tree: OpenTree;
   cosigner: Cosigner;
   /** The position of its declaration; undefined if it is not known. */
@@ -143,8 +143,8 @@ function createSigning(prover: Prover, { tree, cosigner, declaredAt, onSigned }:
 
 /** Adds leaves until the log was declared to be another one, or the signal aborts. */
 async function addLeaves(prover: Prover, growing: GrowingTree, trees: LogTrees): Promise<void> {
-  const { log, signal } = prover;
-  const { tree, followed } = growing;
+  const { log, followed, signal } = prover;
+  const { tree } = growing;
   const checkForSilence = createSilenceCheck(log);
   const signing = createSigning(prover, growing);
   const repairIndex = createIndexRepair(prover, tree, trees.identity);
@@ -186,22 +186,15 @@ function createSilenceCheck(log: Pick<IdentifiableLog, 'head'>) {
   };
 }
 
-/** What a prover keeps while it runs. */
-interface KeptByProver {
-  /**
-   * The size that this process has signed of each origin: a tree that was put back to an earlier state
-   * while the process runs is refused.
-   */
-  signedHere: Map<string, number>;
-  /** The log whose events become leaves, without gaps. */
-  followed: Pick<EventLog, 'subscribe'>;
-}
-
-/** Continues the tree of the log until another tree is declared, or the signal aborts. */
+/**
+ * Continues the tree of the log until another tree is declared, or the signal aborts. `signedHere` has
+ * the size that this process has signed of each origin: a tree that was put back to an earlier state
+ * while the process runs is refused.
+ */
 export async function growTree(
   prover: Prover,
   trees: TileTrees,
-  { signedHere, followed }: KeptByProver,
+  signedHere: Map<string, number>,
 ): Promise<void> {
   const { log, logger, signal } = prover;
   const logTrees = await readLogTrees(log);
@@ -228,13 +221,7 @@ export async function growTree(
     await prover.untilFilled?.(signal);
     await addLeaves(
       prover,
-      {
-        tree,
-        followed,
-        cosigner,
-        declaredAt,
-        onSigned: (size) => void signedHere.set(tree.origin, size),
-      },
+      { tree, cosigner, declaredAt, onSigned: (size) => void signedHere.set(tree.origin, size) },
       logTrees,
     );
   } finally {

@@ -16,6 +16,8 @@ export type ProverLogger = Record<
 /** The dependencies of a prover. */
 export interface Prover {
   log: IdentifiableLog & Pick<EventLog, 'subscribe'>;
+  /** The log whose events become leaves. That of a server fails if events are left out (gapCheck.ts). */
+  followed: Pick<EventLog, 'subscribe'>;
   /** Waits until no other process proves; resolves with undefined when the signal aborted first. */
   acquireLeadership: (signal: AbortSignal) => Promise<ActiveTrees | undefined>;
   /** The name before the log's id in the origin of its tree. */

@@ -1,4 +1,3 @@
-import { withGapCheck } from '../../../shared/eventlog/following/gapCheck.ts';
 import { createBackoff } from '../../../shared/lib/time/backoff.ts';
 import { isTurnlogError } from '../../../shared/lib/errors/turnlogError.ts';
 import { leadUntilAborted } from '../../../shared/lib/concurrency/leaderTask.ts';
@@ -64,7 +63,7 @@ async function acquireAndReport({
 export async function runProver(prover: Prover): Promise<void> {
   const { signal, onReport, untilCompared } = prover;
   await untilCompared(signal);
-  const kept = { signedHere: new Map<string, number>(), followed: withGapCheck(prover.log) };
+  const signedHere = new Map<string, number>();
   const pauses = createBackoff(PAUSES);
   const failures = createFailureReporter(prover);
   const watched: Prover = {
@@ -78,7 +77,7 @@ export async function runProver(prover: Prover): Promise<void> {
   await leadUntilAborted({
     acquireLeadership: () => acquireAndReport(prover),
     async lead(trees, term) {
-      while (!term.aborted) await growTree({ ...watched, signal: term }, trees, kept);
+      while (!term.aborted) await growTree({ ...watched, signal: term }, trees, signedHere);
       return 0;
     },
     onFailure(error) {

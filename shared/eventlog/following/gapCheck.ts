@@ -30,7 +30,7 @@ const isOurs = (event: StoredEvent): boolean => recordedHash(event) !== '';
 
 /** Tracks which events of each stream were delivered. */
 function createDeliveries() {
-  /** The position for every stream that is not remembered. */
+  /** The position for streams that are not in memory. */
   let othersTo = '';
   const last = new LRUCache<string, Delivered>({
     ...entriesUpTo(REMEMBERED_STREAMS),

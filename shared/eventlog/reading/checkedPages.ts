@@ -21,8 +21,8 @@ function findPageFlaw(
 
 /**
  * A log whose reads of a stream return only events of that stream, in order, and none outside the
- * range. Reads also throw `stream_damaged` for other events: a server could answer with those of
- * another account, or with the same page for ever. Every event store is opened through this.
+ * range. Reads throw `stream_damaged` for other events: a server could return the events of another
+ * account, or repeat a page without end. All event stores are opened through this function.
  */
 export const withCheckedPages = <Log extends Pick<EventLog, 'readStream'>>(log: Log): Log => ({
   ...log,

@@ -2,7 +2,7 @@ import type { RecordedResponseFormat } from '../../agents/parameters.ts';
 
 /**
  * Types of the chat completions API for model requests. They follow the provider's format, because the
- * recorded request hash covers exactly the body. Only what is recorded as JSON text is text here, too.
+ * recorded request hash covers exactly the body. Parts that events hold as JSON text are text here as well.
  */
 export interface ToolCallRequest {
   id: string;

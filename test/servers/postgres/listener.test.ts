@@ -12,7 +12,7 @@ import {
 const server = await startPostgresServer();
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-/** Read models that are told, in one packet, a hundred times to look again. It prints how often they do. */
+/** Sends read models a hundred notifications in one packet. Prints the number of their queries. */
 const TOLD_AT_ONCE = `
   import { Client } from 'pg';
   import { migrate } from './infra/postgres/migrate.ts';

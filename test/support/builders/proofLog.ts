@@ -70,6 +70,7 @@ async function prove(log: EventStore, folder: string, leaves: number): Promise<v
   };
   await runProver({
     log,
+    followed: log,
     acquireLeadership: async () => ({
       ...openFileTileTrees(join(folder, 'tlog')),
       lost: new AbortController().signal,

@@ -2,6 +2,7 @@ import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { openFileTileTrees } from '../../../infra/files/tileStore.ts';
 import type { Prover } from '../../../services/followers/prover/prover.ts';
+import { withGapCheck } from '../../../shared/eventlog/following/gapCheck.ts';
 import { runProver } from '../../../services/followers/prover/run.ts';
 import type { EventLog, StoredEvent } from '../../../shared/ports/eventStore.ts';
 import type { ProverReport } from '../../../shared/health/health.ts';
@@ -49,6 +50,7 @@ export function startProver(
   const note = (_: object, message: string): void => void warnings.push(message);
   const run = runProver({
     log,
+    followed: withGapCheck(log),
     acquireLeadership: async () => ({
       ...openFileTileTrees(folder),
       lost: new AbortController().signal,

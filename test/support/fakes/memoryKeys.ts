@@ -6,7 +6,7 @@ import type { FoundKey, KeyStore } from '../../../shared/ports/keyStore.ts';
 
 type ReadLog = Pick<EventLog, 'readStream'>;
 
-/** A key store in memory. What is taken out of `kept` is lost. */
+/** A key store in memory. A key that a test removes from `kept` is lost. */
 export function memoryKeyStore(kept = new Map<string, FoundKey>()): () => KeyStore {
   const begun = new Map<string, string>();
   /** Opens the store as another process does. */

@@ -10,8 +10,10 @@ import { runProver } from '../../../../services/followers/prover/run.ts';
 
 const [folder = '', databaseUrl = '', keyFile = ''] = process.argv.slice(2);
 const silent = (): void => undefined;
+const log = openSqliteEventLog({ folder });
 await runProver({
-  log: openSqliteEventLog({ folder }),
+  log,
+  followed: log,
   acquireLeadership: (signal) => acquireProverLease({ databaseUrl, signal, onFailure: silent }),
   origin: 'turnlog',
   signingKeys: () => readSigningKeys(keyFile),

@@ -54,18 +54,21 @@ const send = (quirks: ProviderQuirks = {}, model = 'm', wanted = request): Promi
     };
   });
 
+/** A tool call with a provider's own fields as JSON. */
+const callWith = (extra: string) => ({
+  extra,
+  function: { arguments: '{}', name: 'f' },
+  id: 'c',
+  type: 'function' as const,
+});
+
 test('the standard form is sent as it is', async () => {
   expect(await send()).not.toHaveProperty('sent');
   expect(sent).toEqual([{ ...request, streams: true }]);
 });
 
 test('an error that names a standard field of tool calls is not about fields of the provider', async () => {
-  const call = {
-    extra: '{"name":"f","function":{"type":"x"}}',
-    function: { arguments: '{}', name: 'f' },
-    id: 'c',
-    type: 'function' as const,
-  };
+  const call = callWith('{"name":"f","function":{"type":"x"}}');
   const messages = [{ role: 'assistant' as const, content: null, tool_calls: [call] }];
   server = () => ({ type: 'invalid_request_error', message: 'The name is not known.' });
   await expect(send({}, 'm', { ...bare, messages })).rejects.toMatchObject({ status: 400 });
@@ -146,12 +149,7 @@ describe('a 400 that names a field is retried once with the alternative, which i
   });
 
   test('fields of messages that other models needed', async () => {
-    const call = {
-      extra: '{"extra_content":{"google":{"thought_signature":"x"}}}',
-      function: { arguments: '{}', name: 'f' },
-      id: 'c',
-      type: 'function' as const,
-    };
+    const call = callWith('{"extra_content":{"google":{"thought_signature":"x"}}}');
     const wanted: ChatRequest = {
       ...bare,
       messages: [
